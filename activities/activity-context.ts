@@ -17,21 +17,10 @@ const never = new AbortController().signal
 /** Returns the scope of the activity that runs now. */
 export function activityScope(): ActivityScope {
   const context = currentContext()
-  if (context === undefined)
-    return {
-      signal: never,
-      activityKey: 'test',
-      attempt: 1,
-      isFirst: false,
-    }
+  if (context === undefined) return { signal: never, activityKey: 'test', attempt: 1, isFirst: false }
   const { info } = context
   const activityKey = `${info.workflowExecution?.runId ?? 'none'}/${info.activityId}`
-  return {
-    signal: context.cancellationSignal,
-    activityKey,
-    attempt: info.attempt,
-    isFirst: info.attempt === 1,
-  }
+  return { signal: context.cancellationSignal, activityKey, attempt: info.attempt, isFirst: info.attempt === 1 }
 }
 
 interface RunningActivity {

@@ -1,6 +1,5 @@
 import { isGrpcServiceError } from '@temporalio/client'
 
-/** INVALID_ARGUMENT. */
 const invalidArgument = 3
 /** How long workflows start without search attributes after a refusal, before it is tried with them again: Joiner makes them again meanwhile. */
 const withoutMs = 30_000

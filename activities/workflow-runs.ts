@@ -2,7 +2,6 @@ import { type Client, defaultPayloadConverter, isGrpcServiceError } from '@tempo
 import type { Payload } from '@temporalio/common'
 import proto from '@temporalio/proto'
 
-/** NOT_FOUND. */
 const grpcNotFound = 5
 const Status = proto.temporal.api.enums.v1.WorkflowExecutionStatus
 

@@ -117,9 +117,9 @@ export function readAzureAccess(
 }
 
 /** The parts of the environment about an identity at Azure, for commands that find out all else. */
-const azureLogin = azureAccess.omit({ ARM_SUBSCRIPTION_ID: true, LOCATION: true }).extend({
-  ARM_SUBSCRIPTION_ID: optionalText,
-})
+const azureLogin = azureAccess
+  .omit({ ARM_SUBSCRIPTION_ID: true, LOCATION: true })
+  .extend({ ARM_SUBSCRIPTION_ID: optionalText })
 
 export type AzureLogin = z.infer<typeof azureLogin>
 

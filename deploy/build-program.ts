@@ -43,10 +43,7 @@ interface Changed {
 
 /** What Temporal's packages find by their places is found from the bundle, and what a program does not need that has its workflows bundled is left out. */
 const ofTemporal: readonly Changed[] = [
-  {
-    path: /worker\/lib\/workflow\/bundler\.js$/,
-    text: 'exports.defaultWorkflowInterceptorModules = []',
-  },
+  { path: /worker\/lib\/workflow\/bundler\.js$/, text: 'exports.defaultWorkflowInterceptorModules = []' },
   { path: /worker\/lib\/debug-replayer\/index\.js$/, text: '' },
   {
     path: /core-bridge\/common\.js$/,

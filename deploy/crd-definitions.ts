@@ -51,11 +51,7 @@ const machineType: Column = {
   type: 'string',
   jsonPath: '.metadata.labels.node\\.kubernetes\\.io/instance-type',
 }
-const capacity: Column = {
-  name: 'Capacity',
-  type: 'string',
-  jsonPath: '.metadata.labels.karpenter\\.sh/capacity-type',
-}
+const capacity: Column = { name: 'Capacity', type: 'string', jsonPath: '.metadata.labels.karpenter\\.sh/capacity-type' }
 const zone: Column = { name: 'Zone', type: 'string', jsonPath: '.metadata.labels.topology\\.kubernetes\\.io/zone' }
 const node: Column = { name: 'Node', type: 'string', jsonPath: '.status.nodeName' }
 const owners: readonly Column[] = [

@@ -50,7 +50,6 @@ function readText(name: string): string {
   return readFileSync(join(here, name), 'utf8')
 }
 
-/** A page with a new table. */
 function page(name: string, mark: string, table: string): string {
   return withTable(readText(name), { name: name.slice(3), mark }, table)
 }

@@ -288,9 +288,5 @@ export function workerVersioning(config: VersionConfig, workflowCode: string): W
 }
 
 function optionsOf(deploymentName: string, buildId: string): WorkerDeploymentOptions {
-  return {
-    version: { deploymentName, buildId },
-    useWorkerVersioning: true,
-    defaultVersioningBehavior: 'AUTO_UPGRADE',
-  }
+  return { version: { deploymentName, buildId }, useWorkerVersioning: true, defaultVersioningBehavior: 'AUTO_UPGRADE' }
 }

@@ -39,7 +39,6 @@ export interface AzureConfig {
   readonly vmMemoryOverheadPercent: number
   /** Tags of every resource, below those of the node class. */
   readonly additionalTags: Readonly<Record<string, string>>
-  /** Disk encryption set of the OS disks. */
   readonly diskEncryptionSetId?: string
   /** Set where images come from AKS' shared galleries instead of the community's; `tokenServerUrl` issues the token for their tenant. */
   readonly sharedGallery?: { readonly subscriptionId: string; readonly tokenServerUrl: string }

@@ -37,10 +37,7 @@ export async function withinLaunchLimits(
   // It has its VM: what is left is to wait for the Node.
   if (isTrue(claim.status.conditions, 'Launched')) return launch({ signal, lookOnly: false })
   const endsAtMs = launchDeadline(claim, step.sinceMs, given)
-  const late: LaunchOutcome = {
-    kind: 'late',
-    message: `the attempt had not ended after ${limitText(given.attemptMs)}`,
-  }
+  const late: LaunchOutcome = { kind: 'late', message: `the attempt had not ended after ${limitText(given.attemptMs)}` }
   if (deps.now() >= endsAtMs) return late
   const over = new AbortController()
   const timer = setTimeout(() => over.abort(new Error(late.message)), endsAtMs - deps.now())

@@ -105,12 +105,7 @@ function dependsOn(deps: PassDeps, { pauses, methods }: Allowed): readonly unkno
 /** Evaluates repair and drift first: they must not wait for a long search for savings. */
 async function evaluated(deps: PassDeps, memory: DisruptionMemory, { pauses, methods }: Allowed): Promise<Evaluation> {
   const { nodeClaims: reserved } = deps.committer.validations
-  const settings = {
-    pauses,
-    forced: false,
-    resting: memory.resting(),
-    ...(reserved.size === 0 ? {} : { reserved }),
-  }
+  const settings = { pauses, forced: false, resting: memory.resting(), ...(reserved.size === 0 ? {} : { reserved }) }
   if (methods === methodNames && isUrgent(deps)) {
     const first = await evaluateCluster(deps, { ...settings, methods: ['emptiness', ...methodsAtOnce] })
     if (first.commands.length > 0) return first

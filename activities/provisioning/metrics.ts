@@ -125,11 +125,7 @@ export class PlanningMetrics {
 
   /** Counts a created NodeClaim: for pods, or to replace others for a reason such as `drifted`. */
   created({ nodePool, minValuesRelaxed = false }: PlannedNodeClaim, reason = 'provisioned'): void {
-    this.#all.created.inc({
-      reason,
-      nodepool: nodePool,
-      min_values_relaxed: String(minValuesRelaxed),
-    })
+    this.#all.created.inc({ reason, nodepool: nodePool, min_values_relaxed: String(minValuesRelaxed) })
   }
 
   /** Counts a planned NodeClaim that the API server refused. */

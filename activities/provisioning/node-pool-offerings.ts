@@ -46,7 +46,6 @@ export function observePoolOfferings({ nodePools, instanceTypes }: OfferingsOfPo
   })
 }
 
-/** Returns the number of offerings that a pool's template allows and that can be launched. */
 function launchableOfferings({ metadata, template }: NodePool, types: readonly InstanceType[]): number {
   const wanted = templateRequirements({
     nodePool: metadata.name,

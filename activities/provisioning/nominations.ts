@@ -52,7 +52,6 @@ export class Nominations {
     return this.#byPod.get(podUid)?.sinceMs
   }
 
-  /** Forgets where a pod was planned. */
   forget(podUid: string): void {
     this.#targets = undefined
     const { target = '' } = this.#byPod.get(podUid) ?? {}

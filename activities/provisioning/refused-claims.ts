@@ -59,7 +59,6 @@ export class RefusedClaims {
     }
   }
 
-  /** Returns whether a pod has to wait. */
   isWaiting(providers: Providers, pod: Pod, now: number): boolean {
     if (this.#refused.size === 0) return false
     const fingerprint = podFingerprint(pod)

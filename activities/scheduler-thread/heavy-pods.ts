@@ -14,7 +14,6 @@ export class HeavyPods {
     for (const pod of pods) if (isHeavy(pod)) this.#backOff.failed(podFingerprint(pod), now)
   }
 
-  /** Returns whether a pod has to wait. */
   isWaiting(pod: Pod, now: number): boolean {
     return isHeavy(pod) && this.#backOff.isResting(podFingerprint(pod), now)
   }

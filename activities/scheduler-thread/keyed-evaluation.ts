@@ -56,9 +56,7 @@ function keyedCommand({ candidates, replacements, plan, ...command }: Disruption
     ...command,
     candidates: candidates.map(keyedCandidate),
     replacements: replacements.map(withKeys),
-    ...(plan && {
-      plan: { newNodeClaims: plan.newNodeClaims.map(withKeys), existing: plan.existing.map(withKeys) },
-    }),
+    ...(plan && { plan: { newNodeClaims: plan.newNodeClaims.map(withKeys), existing: plan.existing.map(withKeys) } }),
   }
 }
 

@@ -193,7 +193,6 @@ class Solver {
   }
 }
 
-/** Returns the snapshot with only the requested pods to place. */
 function withPodsOf(snapshot: SchedulingSnapshot, { leftOut, apart }: PlanRequest): SchedulingSnapshot {
   if (leftOut.size === 0 && apart.size === 0) return snapshot
   const pods = snapshot.pods.filter((pod) => !leftOut.has(podName(pod)))

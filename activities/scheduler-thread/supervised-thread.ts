@@ -167,11 +167,7 @@ export function workerThread({
   readonly heapMiB?: number
 } = {}): StartThread {
   return (workerData, { answered, ended }) => {
-    const worker = new Worker(file, {
-      name: 'scheduler',
-      workerData,
-      resourceLimits: threadMemory(heapMiB),
-    })
+    const worker = new Worker(file, { name: 'scheduler', workerData, resourceLimits: threadMemory(heapMiB) })
     worker.unref()
     worker.on('message', answered)
     worker.on('error', (error: NodeJS.ErrnoException) =>

@@ -48,7 +48,6 @@ function namingsOf({ kind, group, labelKeys }: ConditionedKind): readonly Naming
   return [own, { prefix: 'operator', labelsOf: () => ({ group, kind }), labelNames: ['group', 'kind'] }]
 }
 
-/** Returns the objects of a kind. */
 type Objects = (kind: Conditioned['kind']) => Iterable<Conditioned>
 
 /** The gauges of conditions and of objects that are being deleted. `now` is in epoch ms. */

@@ -60,10 +60,7 @@ export function newNodeSpec(spec: Json, annotations: Json): Converted {
   const reference = isObject(nodeClassRef) ? newReference(nodeClassRef) : undefined
   const isPlain = reference === undefined || isEqual(oldReference(reference), nodeClassRef)
   return {
-    spec: {
-      ...without(spec, 'kubelet'),
-      ...(reference === undefined ? {} : { nodeClassRef: reference }),
-    },
+    spec: { ...without(spec, 'kubelet'), ...(reference === undefined ? {} : { nodeClassRef: reference }) },
     annotations: {
       ...annotations,
       ...(kubelet === undefined ? {} : { [kubeletAnnotation]: JSON.stringify(kubelet) }),

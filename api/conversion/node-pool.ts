@@ -11,10 +11,7 @@ export function newNodePool(pool: Json): Json {
   const expireAfter = isObject(disruption) ? disruption['expireAfter'] : undefined
   const converted = mapObject(pool, 'spec', (outer) =>
     mapObject(
-      mapObject(outer, 'template', (inner) => ({
-        ...inner,
-        spec: { ...spec, ...defined({ expireAfter }) },
-      })),
+      mapObject(outer, 'template', (inner) => ({ ...inner, spec: { ...spec, ...defined({ expireAfter }) } })),
       'disruption',
       newDisruption,
     ),

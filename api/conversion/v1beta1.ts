@@ -34,9 +34,9 @@ const reserved = z
 const signals =
   "['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available']"
 const bySignal = (values: z.ZodString) =>
-  z.record(z.string(), values).register(crdExtensions, {
-    cel: [{ rule: `self.all(x, x in ${signals})`, message: `valid keys are ${signals}` }],
-  })
+  z
+    .record(z.string(), values)
+    .register(crdExtensions, { cel: [{ rule: `self.all(x, x in ${signals})`, message: `valid keys are ${signals}` }] })
 const threshold = z
   .string()
   .regex(
@@ -115,11 +115,7 @@ const nodeSpec = z.object({
 const requests = z.object({ requests: resourceList.optional() })
 
 const budget = z
-  .object({
-    nodes: budgetNodes,
-    schedule: budgetSchedule.optional(),
-    duration: budgetDuration.optional(),
-  })
+  .object({ nodes: budgetNodes, schedule: budgetSchedule.optional(), duration: budgetDuration.optional() })
   .register(crdExtensions, { required: ['nodes'] })
 
 const disruption = z

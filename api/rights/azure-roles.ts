@@ -118,10 +118,7 @@ export const subscriptionRole: AzureRole = {
   actions: [
     { action: 'Microsoft.Compute/skus/read', why: 'VM sizes and their zones' },
     { action: 'Microsoft.Compute/locations/usages/read', why: 'quota' },
-    {
-      action: 'Microsoft.Compute/locations/communityGalleries/images/versions/read',
-      why: 'versions of node images',
-    },
+    { action: 'Microsoft.Compute/locations/communityGalleries/images/versions/read', why: 'versions of node images' },
     {
       action: 'Microsoft.ContainerService/locations/nodeImageVersions/read',
       why: 'versions of node images in shared galleries, which AKS machines need',

@@ -68,10 +68,7 @@ const bridge: readonly Rule[] = [
   karpenter('nodeclaims', 'list watch', 'starts and pokes lifecycles'),
   karpenter('nodepools', 'get list watch', 'counts nodes and resources of each pool; metrics'),
   karpenter('nodepools/status', 'patch', 'counts nodes and resources of each pool'),
-  karpenter('nodeoverlays', 'list watch', {
-    why: 'prices of nodes',
-    when: 'overlays',
-  }),
+  karpenter('nodeoverlays', 'list watch', { why: 'prices of nodes', when: 'overlays' }),
   autoscaling('capacitybuffers', 'list watch', { why: 'metrics of conditions', when: 'buffers' }),
   karpenterAzure('aksnodeclasses', 'list watch', 'metrics of conditions; prices of nodes'),
   cluster('nodes', 'list watch', 'pokes the lifecycle of a Node that goes'),

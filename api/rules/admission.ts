@@ -10,9 +10,7 @@ export interface AdmissionPolicy {
   readonly spec: {
     /** Effect of an expression that fails. `Ignore`: none; `Fail`, the default: the request is denied. */
     readonly failurePolicy?: 'Fail' | 'Ignore'
-    readonly matchConstraints: {
-      readonly resourceRules: readonly ResourceRule[]
-    }
+    readonly matchConstraints: { readonly resourceRules: readonly ResourceRule[] }
     readonly matchConditions?: readonly NamedExpression[]
     readonly variables?: readonly NamedExpression[]
     readonly validations: readonly Validation[]
@@ -81,7 +79,6 @@ export function admissionOf(request: AdmissionRequest, policies: readonly BoundP
   return { denied: by('Deny'), warnings: by('Warn') }
 }
 
-/** Returns the messages of a policy's violations by a request. */
 function violationsOf(policy: AdmissionPolicy, request: AdmissionRequest): readonly string[] {
   requireSupported(policy)
   const { failurePolicy = 'Fail', matchConstraints, matchConditions = [], variables = [], validations } = policy.spec

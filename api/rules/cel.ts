@@ -138,12 +138,7 @@ function compile(text: string): Compiled {
     if (isCelError(result)) return { kind: 'failed', message: result.message }
     return { kind: 'value', value: toJson(result) }
   }
-  return {
-    identifiers: names.identifiers,
-    run,
-    evaluate,
-    holds: ({ values }) => run(values) === true,
-  }
+  return { identifiers: names.identifiers, run, evaluate, holds: ({ values }) => run(values) === true }
 }
 
 function parsed(text: string): ReturnType<typeof parse> {

@@ -48,9 +48,7 @@ const constraint = z.strictObject({
   topologyKey: z.string().superRefine((key, context) => {
     for (const error of qualifiedNameErrors(key)) context.addIssue(`"${key}" is no label key: ${error}`)
   }),
-  whenUnsatisfiable: z.enum(['DoNotSchedule', 'ScheduleAnyway'], {
-    error: 'must be DoNotSchedule or ScheduleAnyway',
-  }),
+  whenUnsatisfiable: z.enum(['DoNotSchedule', 'ScheduleAnyway'], { error: 'must be DoNotSchedule or ScheduleAnyway' }),
   minDomains: z.int().min(1, 'must be 1 or more').optional(),
   nodeAffinityPolicy: z.enum(policies, { error: 'must be Honor or Ignore' }).optional(),
   nodeTaintsPolicy: z.enum(policies, { error: 'must be Honor or Ignore' }).optional(),

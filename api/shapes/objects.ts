@@ -77,12 +77,7 @@ const shapes: Readonly<Record<string, z.ZodType>> = {
   Pod: object({ spec: podSpec, status: podStatus }),
   Node: object({
     spec: record({ providerID: text, taints: list(taint), unschedulable: flag }),
-    status: record({
-      capacity: amounts,
-      allocatable: amounts,
-      conditions,
-      nodeInfo: record({ kubeletVersion: text }),
-    }),
+    status: record({ capacity: amounts, allocatable: amounts, conditions, nodeInfo: record({ kubeletVersion: text }) }),
   }),
   NodeClaim: object({ spec: shapeOf(nodeClaimSpec), status: shapeOf(nodeClaimStatus) }, ['spec']),
   NodePool: object({ spec: shapeOf(nodePoolSpec), status: shapeOf(nodePoolStatus) }, ['spec']),
@@ -96,12 +91,7 @@ const shapes: Readonly<Record<string, z.ZodType>> = {
     ['spec'],
   ),
   PodDisruptionBudget: object({
-    spec: record({
-      selector,
-      minAvailable: amount,
-      maxUnavailable: amount,
-      unhealthyPodEvictionPolicy: text,
-    }),
+    spec: record({ selector, minAvailable: amount, maxUnavailable: amount, unhealthyPodEvictionPolicy: text }),
     status: record({ disruptionsAllowed: wholeNumber }),
   }),
   Namespace: object({}),

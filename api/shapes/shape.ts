@@ -79,9 +79,7 @@ export const quantity = z.custom<string | number>((value) => {
 }, instead('write a quantity such as 500m or 2Gi'))
 
 export function oneOf<const Values extends readonly string[]>(...values: Values) {
-  return z.enum(values, {
-    error: ({ input }) => (isAbsent(input) ? 'add it' : `use ${choice(values, input)}`),
-  })
+  return z.enum(values, { error: ({ input }) => (isAbsent(input) ? 'add it' : `use ${choice(values, input)}`) })
 }
 
 /** Words of `karpenter.sh/v1beta1` in v1, and the reverse. */

@@ -85,12 +85,7 @@ const rows: readonly LabelValues[] = [
     remedy: 'MiB, such as 16384 for 16 GiB',
     compared: true,
   },
-  {
-    name: 'gpuCounts',
-    keys: [azure('sku-gpu-count')],
-    test: wholeNumber,
-    remedy: 'whole numbers of GPUs, such as 1',
-  },
+  { name: 'gpuCounts', keys: [azure('sku-gpu-count')], test: wholeNumber, remedy: 'whole numbers of GPUs, such as 1' },
   {
     name: 'gpuNames',
     keys: [azure('sku-gpu-name')],
@@ -110,12 +105,7 @@ const rows: readonly LabelValues[] = [
     test: "v in ['true', 'false']",
     remedy: 'true or false',
   },
-  {
-    name: 'windows',
-    keys: [labels.windowsBuild],
-    test: 'false',
-    remedy: 'no requirement of it: nodes run Linux',
-  },
+  { name: 'windows', keys: [labels.windowsBuild], test: 'false', remedy: 'no requirement of it: nodes run Linux' },
 ]
 
 /** Requirements and template labels with their values, as `variables.stated`. In a map the API server takes values of one type only: `dyn`. */

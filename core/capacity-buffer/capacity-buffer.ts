@@ -41,9 +41,7 @@ export interface PodTemplateJson extends PodResourcesInput {
   readonly spec?: PodTemplateSpecJson
 }
 
-type PodTemplateSpecJson = NonNullable<PodResourcesInput['spec']> & {
-  readonly volumes?: readonly VolumeJson[] | null
-}
+type PodTemplateSpecJson = NonNullable<PodResourcesInput['spec']> & { readonly volumes?: readonly VolumeJson[] | null }
 
 export interface VolumeJson {
   readonly name: string

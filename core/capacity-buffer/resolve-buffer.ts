@@ -72,12 +72,7 @@ export function resolvedStatus(
   const { found, replicas } = resolution
   return {
     ...strategy,
-    ...(podTemplate === undefined
-      ? {}
-      : {
-          podTemplate,
-          ...defined({ podTemplateGeneration: found.generation }),
-        }),
+    ...(podTemplate === undefined ? {} : { podTemplate, ...defined({ podTemplateGeneration: found.generation }) }),
     replicas,
     conditions,
   }

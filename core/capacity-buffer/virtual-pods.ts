@@ -33,10 +33,7 @@ export function virtualPods(
       },
     },
     spec,
-    status: {
-      phase: 'Pending',
-      conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }],
-    },
+    status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
   }))
 }
 

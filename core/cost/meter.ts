@@ -142,7 +142,6 @@ export class CostMeter {
     this.#closed = this.#closed.filter(({ fromMs }) => fromMs >= beforeMs)
   }
 
-  /** Names of nodes, with their facts. */
   get nodes(): Iterable<readonly [id: string, facts: MeteredNode]> {
     return this.#nodes.entries().map(([id, { facts }]) => [id, facts] as const)
   }

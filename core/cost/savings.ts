@@ -11,7 +11,6 @@ export interface Saving extends TimeRange {
   readonly usd: number
 }
 
-/** A command that was done. */
 type DoneCommand = CommandFacts & { readonly endedMs: number }
 
 /** A node less, from the end of its command until the NodePool takes one again. */

@@ -55,7 +55,6 @@ function eligibleNodes(view: DisruptionView, by: DisruptionClass, concerns: Meth
   return { eligible, blocked }
 }
 
-/** Returns the pause that protects a candidate from disruption for a reason. */
 function pauseOf({ nodePool, node, nodeClaim }: Candidate, reason: DisruptionReason, view: DisruptionView) {
   return view.pauses?.covering({
     nodePool: nodePool.metadata.name,

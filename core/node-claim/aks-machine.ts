@@ -21,7 +21,6 @@ export function isAdopted(claim: Claim): boolean {
 /** The place of an AKS machine. */
 export interface AksMachineId {
   readonly subscriptionId: string
-  /** Resource group of the cluster. */
   readonly resourceGroup: string
   readonly cluster: string
   readonly pool: string

@@ -26,10 +26,7 @@ export function inPlaceChange(actual: ActualState, ours: readonly string[], want
   const tags = { ...Object.fromEntries(foreign), ...wanted.tags }
   const assigned = new Set(actual.identities.map(lower))
   const missing = wanted.identities.filter((id) => !assigned.has(lower(id)))
-  return {
-    ...(isSame(tags, actual.tags) ? {} : { tags }),
-    ...(missing.length === 0 ? {} : { identities: missing }),
-  }
+  return { ...(isSame(tags, actual.tags) ? {} : { tags }), ...(missing.length === 0 ? {} : { identities: missing }) }
 }
 
 /** Whether a change is empty. */

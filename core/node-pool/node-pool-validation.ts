@@ -44,10 +44,7 @@ export function nodePoolFieldErrors(name: string, template: NodePool['template']
   const at = (...path: FieldError['path']) => ['spec', 'template', ...path]
   const named = [
     ...nodePoolNameErrors(name).map((message) => ({ path: ['metadata', 'name'], message })),
-    ...nodeClassNameErrors(nodeClassRef.name).map((message) => ({
-      path: at('spec', 'nodeClassRef', 'name'),
-      message,
-    })),
+    ...nodeClassNameErrors(nodeClassRef.name).map((message) => ({ path: at('spec', 'nodeClassRef', 'name'), message })),
   ]
   // Both names are among the node's requirements, and an error of the template is reported by itself.
   const isKnown = named.length > 0 || templateErrors(template, wellKnownLabels).length > 0

@@ -48,10 +48,7 @@ export function poolResources(counted: Resources | undefined): Resources {
 }
 
 /** The counted fields of a pool's status, as a merge patch: `null` removes a resource. */
-type CountPatch = {
-  readonly resources: Readonly<Record<string, string | null>>
-  readonly nodes: number
-}
+type CountPatch = { readonly resources: Readonly<Record<string, string | null>>; readonly nodes: number }
 
 /** Returns the patch of a pool's status; undefined when the amounts are already equal, however they are written. */
 export function countPatch(pool: NodePool, counted: Resources | undefined): CountPatch | undefined {

@@ -72,7 +72,6 @@ const kinds: readonly IndexedKind[] = [
 /** The cluster that disruption decides on, beside what placement uses. */
 export interface DisruptionSource {
   readonly nodes: readonly StateNode[]
-  /** Bound pods of a Node. */
   readonly podsOn: (node: string) => readonly Pod[]
   readonly nodePools: readonly NodePool[]
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[]

@@ -209,10 +209,7 @@ export function asItRuns(set: DaemonSet, pods: readonly Pod[]): DaemonSet {
   if (newest === undefined) return set
   const required = set.pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
   if (required === undefined) return { ...set, pod: newest }
-  const nodeAffinity = {
-    ...newest.affinity?.nodeAffinity,
-    requiredDuringSchedulingIgnoredDuringExecution: required,
-  }
+  const nodeAffinity = { ...newest.affinity?.nodeAffinity, requiredDuringSchedulingIgnoredDuringExecution: required }
   return { ...set, pod: { ...newest, affinity: { ...newest.affinity, nodeAffinity } } }
 }
 

@@ -94,10 +94,7 @@ export function hasPromisedRoom(pod: Pod, made: MadeNode, isPlannedThere: boolea
     ({ metadata, ...other }) => metadata.uid !== pod.metadata.uid && !isTerminal({ metadata, ...other }),
   )
   const { claim, type } = made
-  const promised = {
-    allocatable: claim.status.allocatable,
-    limits: type?.volumeAttachmentLimits ?? {},
-  }
+  const promised = { allocatable: claim.status.allocatable, limits: type?.volumeAttachmentLimits ?? {} }
   if (!hasRoom(pod, { ...made, pods: others }, promised)) return false
   if (isPlannedThere || !dependsOnPods([pod, ...others.filter((other) => !isDaemonPod(other))])) return true
   return fallsShort(pod, { ...made, pods: others })

@@ -28,7 +28,6 @@ export type TopologyAnswer =
 interface NarrowedRequirements {
   /** The pod's own strict requirements. */
   readonly pod: Requirements
-  /** The node's requirements with the pod. */
   readonly node: Requirements
 }
 

@@ -94,11 +94,7 @@ function volumeText(problem: VolumeProblem): string {
     case 'claim-volume-deleting':
       return structured(
         `failed to validate pvc, ${kind === 'claim-volume-deleting' ? 'persistentvolume is being deleted' : volumeNotFound(problem.volume)}`,
-        {
-          PersistentVolumeClaim: problem.claim,
-          PersistentVolume: problem.volume,
-          StorageClass: problem.storageClass,
-        },
+        { PersistentVolumeClaim: problem.claim, PersistentVolume: problem.volume, StorageClass: problem.storageClass },
       )
     case 'claim-not-bound':
       return structured('pvc is considered unbound because it does not contain annotation', {

@@ -241,7 +241,4 @@ export const realDurations: Durations = {
 }
 
 /** Seconds in place of minutes. */
-export const sixtyTimesFaster: Durations = {
-  range: (minutes) => `${minutes}s`,
-  seconds: (minutes) => minutes,
-}
+export const sixtyTimesFaster: Durations = { range: (minutes) => `${minutes}s`, seconds: (minutes) => minutes }

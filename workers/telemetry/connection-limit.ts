@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
 
-/** Sockets, as far as they are counted. */
 type Countable = Pick<Socket, 'remoteAddress' | 'destroy' | 'once'>
 
 /**

@@ -21,7 +21,6 @@ export interface HealthChecks {
 
 export interface HealthServer {
   readonly address: string
-  /** The second port that it listens on. */
   readonly secondPort?: number
   close(): Promise<void>
 }

@@ -45,10 +45,7 @@ function joinLogs(log: Logger): TemporalLogger {
     warn: write('warn'),
     error: write('error'),
   }
-  return {
-    ...levels,
-    log: (level, message, meta) => levels[level.toLowerCase() as keyof typeof levels](message, meta),
-  }
+  return { ...levels, log: (level, message, meta) => levels[level.toLowerCase() as keyof typeof levels](message, meta) }
 }
 
 type Environment = Readonly<Record<string, string | undefined>>

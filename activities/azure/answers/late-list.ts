@@ -115,10 +115,7 @@ export class LateLists {
       client,
       namespace,
       ...deps
-    }: Omit<LateListDeps, 'store'> & {
-      readonly client: KubernetesClient
-      readonly namespace: string
-    },
+    }: Omit<LateListDeps, 'store'> & { readonly client: KubernetesClient; readonly namespace: string },
     registry: Registry,
   ) {
     const store = (name: string, entry: LateEntry | undefined) =>
@@ -162,5 +159,4 @@ export async function readLateLists(
   return [...documents.values()].filter(({ atMs }) => Math.abs(now - atMs) < staleAfterMs)
 }
 
-/** Returns a name as a key of a ConfigMap. */
 const keyOf = (name: string) => name.replaceAll(' ', '-')

@@ -32,10 +32,7 @@ const never = new AbortController().signal
  * which does not end a request that was sent.
  */
 export function armBudgetPolicy(options: ArmBudgetPolicyOptions): PipelinePolicy {
-  return {
-    name: 'joinerArmBudget',
-    sendRequest: (request, next) => sendWithin(options, request, next),
-  }
+  return { name: 'joinerArmBudget', sendRequest: (request, next) => sendWithin(options, request, next) }
 }
 
 async function sendWithin(

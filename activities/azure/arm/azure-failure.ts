@@ -72,12 +72,7 @@ export function failureFacts(error: RestError): FailureFacts {
 /** What of an error the rules look at; undefined when it comes from somewhere else than Azure. */
 export function azureFailure(error: unknown): Failure | undefined {
   if (error instanceof LaunchBlocked)
-    return {
-      reason: error.reason,
-      remedy: error.message,
-      retry: 'waitForUser',
-      retryAfterMs: error.retryAfterMs,
-    }
+    return { reason: error.reason, remedy: error.message, retry: 'waitForUser', retryAfterMs: error.retryAfterMs }
   if (error instanceof RestError) return failureOf(failureFacts(error))
   const name = error instanceof Error ? error.name : ''
   return /AuthenticationError$|^CredentialUnavailable/.test(name)

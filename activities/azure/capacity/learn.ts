@@ -116,11 +116,7 @@ async function learnFromUnexplained(
   if (verdict.kind === 'mark') {
     const reason = kind === 'notRegistered' ? 'RegistrationTimeout' : 'RepeatedFailure'
     await deps.unavailable.markSize({ instanceType, nodeClass, reason, cause })
-    return {
-      kind: 'capacity',
-      reason,
-      message: `${instanceType} failed repeatedly (${cause}); another size is chosen`,
-    }
+    return { kind: 'capacity', reason, message: `${instanceType} failed repeatedly (${cause}); another size is chosen` }
   }
   await clearSuspicions(deps, nodeClass, verdict.sizes)
   const message = commonMessage(nodeClass, verdict.sizes, cause)

@@ -13,11 +13,7 @@ export function observeCatalogue(
     catalogue,
     nodeClasses,
     now,
-  }: {
-    readonly catalogue: Observed
-    readonly nodeClasses: () => Iterable<NodeClass>
-    readonly now: () => number
-  },
+  }: { readonly catalogue: Observed; readonly nodeClasses: () => Iterable<NodeClass>; readonly now: () => number },
   registry: Registry,
 ): void {
   observeTypes(() => [...nodeClasses()].map((nodeClass) => catalogue.instanceTypesFor(nodeClass)), registry)

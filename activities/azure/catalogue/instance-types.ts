@@ -315,7 +315,6 @@ function podsOf({ vCpus }: VmSize, { maxPods, v1beta1Kubelet }: NodeClassSetting
 class RequirementPool {
   readonly #byKey = new Map<string, Map<string, Requirement>>()
 
-  /** Returns the set with these values only. */
   set(key: string, values: readonly string[]): Requirement {
     let sets = this.#byKey.get(key)
     if (sets === undefined) {

@@ -37,10 +37,7 @@ export function ownershipOf(tags: Tags, { clusterName, clusterUid }: ClusterIden
     return foreign(`has the tag ${tagKeys.clusterUid} of another cluster that is called "${clusterName}" as well`)
   if (claimUid === undefined && nodePool === undefined)
     return foreign(`has neither the tag ${tagKeys.claimUid} nor the tag ${tagKeys.nodePool}`)
-  return {
-    kind: 'ours',
-    ...defined({ claimUid, nodePool }),
-  }
+  return { kind: 'ours', ...defined({ claimUid, nodePool }) }
 }
 
 export type ClusterIdentity = Pick<AzureConfig, 'clusterName' | 'clusterUid'>

@@ -120,7 +120,6 @@ interface Making {
   readonly kind: InstanceKind
   /** As messages name it, such as `VM aks-a`. */
   readonly called: string
-  /** Sends it. */
   send(): Promise<void>
   /** Cleans up after a request that failed, before its error is judged. */
   failed?(error: unknown): Promise<void>
@@ -175,11 +174,7 @@ async function deleteVmOfReplacedToken(deps: PutVmDeps, { claim: { metadata }, r
 }
 
 function spanAttributes({ typeName, zone, capacityType }: Chosen) {
-  return {
-    'karpenter.instance_type': typeName,
-    'karpenter.zone': zone,
-    'karpenter.capacity_type': capacityType,
-  }
+  return { 'karpenter.instance_type': typeName, 'karpenter.zone': zone, 'karpenter.capacity_type': capacityType }
 }
 
 function attemptedBy({ typeName, zone, capacityType }: Chosen): Attempted {

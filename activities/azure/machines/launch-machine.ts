@@ -83,11 +83,7 @@ async function takeOverMachine(
   const state = machine.properties?.provisioningState
   if (state !== 'Failed' && state !== 'Deleting') {
     const made = await withVm(deps, id, signal)
-    return adoptInstance(deps, own, {
-      kind: 'AKS machine',
-      offering: offeringOf(made, deps.config),
-      ...madeOf(made),
-    })
+    return adoptInstance(deps, own, { kind: 'AKS machine', offering: offeringOf(made, deps.config), ...madeOf(made) })
   }
   return makeRoom(deps, { claim: own, machine, attempt }, signal)
 }

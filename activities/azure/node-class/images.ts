@@ -67,11 +67,7 @@ export interface ImageDefinition {
 
 type Kind = 'plain' | 'trustedLaunch' | 'fips' | 'fipsTrustedLaunch'
 
-const linux = {
-  plain: ['gen2', '', 'gen2arm64'],
-  trustedLaunch: ['gen2TL'],
-  fips: ['gen2fips', 'fips'],
-} as const
+const linux = { plain: ['gen2', '', 'gen2arm64'], trustedLaunch: ['gen2TL'], fips: ['gen2fips', 'fips'] } as const
 
 const fips3 = [...linux.fips, 'gen2arm64fips']
 
@@ -141,10 +137,7 @@ export function resolvedImage(id: string, { arch, generation }: ImageDefinition)
     { key: 'karpenter.azure.com/sku-hyperv-generation', operator: 'In' as const, values: [generation] },
     { key: labels.arch, operator: 'In' as const, values: [arch] },
   ]
-  return {
-    id,
-    requirements: needed.toSorted((a, b) => a.key.length - b.key.length || (a.key < b.key ? -1 : 1)),
-  }
+  return { id, requirements: needed.toSorted((a, b) => a.key.length - b.key.length || (a.key < b.key ? -1 : 1)) }
 }
 
 /** Returns the definition of an image: its id without the version, in lower case, since ARM's ids know no case. */

@@ -200,10 +200,7 @@ export async function stampNodeClass(deps: DriftHashesDeps, nodeClass: NodeClass
 }
 
 function hashes({ spec }: NodeClass): Record<string, string> {
-  return {
-    [annotations.nodeClassHash]: nodeClassHash(spec),
-    [annotations.nodeClassHashVersion]: nodeClassHashVersion,
-  }
+  return { [annotations.nodeClassHash]: nodeClassHash(spec), [annotations.nodeClassHashVersion]: nodeClassHashVersion }
 }
 
 /** Rehashes a claim. One that has drifted already keeps its hash: the difference is why it is replaced. */

@@ -137,10 +137,7 @@ function whyExhausted(types: readonly InstanceType[], claim: Wanted, obstacles: 
       const mark = obstacles.markOf({ instanceType: type.name, ...size, zone: zoneOf(offering), capacityType })
       if (mark !== undefined) {
         const known = marks.get(mark.reason) ?? { offerings: 0, untilMs: mark.untilMs }
-        marks.set(mark.reason, {
-          offerings: known.offerings + 1,
-          untilMs: Math.min(known.untilMs, mark.untilMs),
-        })
+        marks.set(mark.reason, { offerings: known.offerings + 1, untilMs: Math.min(known.untilMs, mark.untilMs) })
       }
       for (const shortage of obstacles.shortagesOf({ ...size, capacityType }))
         if (shortage.needed < (shortages.get(shortage.pool)?.needed ?? Number.POSITIVE_INFINITY))

@@ -165,7 +165,6 @@ export class CommandWrites {
     return this.isRebooting(ref) && claim !== undefined ? undefined : deletedElsewhere(ref.name)
   }
 
-  /** Returns whether the VM of a candidate is to reboot. */
   isRebooting(ref: CandidateRef): boolean {
     return isTrue(cachedClaim(this.#deps, ref)?.status.conditions ?? [], 'Rebooting')
   }

@@ -105,11 +105,7 @@ export const kindRules: Readonly<Record<CachedKind, KindRule>> = {
   },
   VolumeAttachment: { resource: 'volumeattachments', decode: decodeVolumeAttachment, roles: ['core', 'planner'] },
   Namespace: { resource: 'namespaces', decode: decodeNamespace, roles: planner },
-  PersistentVolumeClaim: {
-    resource: 'persistentvolumeclaims',
-    decode: decodePersistentVolumeClaim,
-    roles: planner,
-  },
+  PersistentVolumeClaim: { resource: 'persistentvolumeclaims', decode: decodePersistentVolumeClaim, roles: planner },
   PersistentVolume: { resource: 'persistentvolumes', decode: decodePersistentVolume, roles: planner },
   StorageClass: { resource: 'storageclasses', decode: decodeStorageClass, roles: planner },
   CSINode: { resource: 'csinodes', decode: decodeCsiNode, roles: planner },
@@ -119,12 +115,7 @@ export const kindRules: Readonly<Record<CachedKind, KindRule>> = {
     roles: ['bridge', 'planner'],
     onlyFor: ['buffers'],
   },
-  PodTemplate: {
-    resource: 'podtemplates',
-    decode: bufferSource('PodTemplate'),
-    roles: planner,
-    onlyFor: ['buffers'],
-  },
+  PodTemplate: { resource: 'podtemplates', decode: bufferSource('PodTemplate'), roles: planner, onlyFor: ['buffers'] },
   Deployment: { resource: 'deployments', decode: bufferSource('Deployment'), roles: planner, onlyFor: ['buffers'] },
   // There can be many of these, with large pod templates; only metadata and selector are kept, and for buffers what placement reads of the template.
   Service: { resource: 'services', decode: decodeService, roles: planner, onlyFor: ['defaultSpread'] },

@@ -53,10 +53,7 @@ export function decodeCapacityBuffer(json: Json): CapacityBuffer {
 
 export function decodePodTemplate(json: Json): FoundTemplate {
   const { generation } = decodeMeta(json)
-  return {
-    template: json['template'] ?? {},
-    ...(generation === undefined ? {} : { generation }),
-  }
+  return { template: json['template'] ?? {}, ...(generation === undefined ? {} : { generation }) }
 }
 
 /** Decodes a Deployment, StatefulSet or ReplicaSet as what a buffer needs of it. */

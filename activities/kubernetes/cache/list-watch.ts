@@ -5,7 +5,6 @@ import { ApiError, isGone } from '../client/api-error.ts'
 import type { KubernetesClient } from '../client/client.ts'
 
 export interface ListWatchHandlers {
-  /** Parses large texts. */
   readonly parseLarge?: ParseLarge
   /** Objects of a list, as its pages come. Then `replaced` gets only their names, so that no more than a page is held in wire form. */
   readonly listed?: (page: ListResult) => void
@@ -22,7 +21,6 @@ export interface ListWatchHandlers {
   readonly failed?: (error: unknown) => void
 }
 
-/** The watched resource, and the settings of its watch. */
 interface WatchedResource {
   readonly client: KubernetesClient
   /** Path of the resource's list, with its query. */

@@ -28,13 +28,11 @@ export class TokenBucket {
     return Math.max(0, this.#closedUntil - now) + Math.ceil((Math.max(0, missing) / this.#perSecond) * 1000)
   }
 
-  /** Returns the number of tokens now. */
   level(now: number): number {
     this.#refill(now)
     return this.isClosed(now) ? 0 : this.#tokens
   }
 
-  /** Lowers the number of tokens to at most so many. */
   lower(tokens: number, now: number): void {
     this.#refill(now)
     this.#tokens = Math.min(this.#tokens, Math.max(0, tokens))

@@ -139,7 +139,6 @@ export class NodeRefusals {
     return { ...plannedAnnotations(planned), ...(classes === '' ? {} : { [annotations.plannedClasses]: classes }) }
   }
 
-  /** Records that a NodeClaim was created. */
   created(deps: Deps, claim: NodeClaim): void {
     for (const name of podClassesOf(claim)) {
       const after = withClaim(this.#all, { podClass: name, claim: claim.metadata.name }, deps.now())

@@ -108,9 +108,5 @@ export function waitsForTrial(context: MethodContext, candidate: Candidate, { be
 }
 
 export function noteBudget(context: MethodContext, candidate: Candidate): void {
-  context.note({
-    candidate,
-    outcome: 'budget',
-    cause: { kind: 'budget', nodePool: poolOf(candidate) },
-  })
+  context.note({ candidate, outcome: 'budget', cause: { kind: 'budget', nodePool: poolOf(candidate) } })
 }

@@ -33,10 +33,7 @@ export function planOf(evaluation: Evaluation, view: DisruptionView, frame: Plan
   const commands = fitting(plannedDisruptions(evaluation.commands), commandRoom)
   const all = planBlockers(evaluation, view, frame.options)
   const blockers = fitting(all, blockerRoom)
-  const leftOut = {
-    commands: evaluation.commands.length - commands.length,
-    blockers: all.length - blockers.length,
-  }
+  const leftOut = { commands: evaluation.commands.length - commands.length, blockers: all.length - blockers.length }
   return {
     version: 1,
     ...frame,

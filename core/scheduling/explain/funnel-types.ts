@@ -98,7 +98,6 @@ export class TypeQuestions {
     return this.spareOf(pool, slot).every((amount, at) => amount >= Math.max(0, requests[at] as number))
   }
 
-  /** Returns the set without one key. */
   without(set: RequirementSet, key: string): RequirementSet {
     return this.#sets.intern(new Map([...set.map].filter(([other]) => other !== key)))
   }

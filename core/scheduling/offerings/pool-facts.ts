@@ -57,11 +57,7 @@ export class PoolFacts {
     this.set = context.sets.intern(
       templateRequirements({
         nodePool: this.name,
-        labels: {
-          ...nodePool.template.labels,
-          [labels.registered]: 'true',
-          [labels.initialized]: 'true',
-        },
+        labels: { ...nodePool.template.labels, [labels.registered]: 'true', [labels.initialized]: 'true' },
         nodeClassRef: spec.nodeClassRef,
         requirements: spec.requirements,
       }),

@@ -84,7 +84,6 @@ export class ClaimQueue {
     return this.#first.length - 1
   }
 
-  /** Returns the first claim with this number of pods. */
   first(pods: number): ClaimPlace | undefined {
     return this.#first[pods]
   }

@@ -78,7 +78,6 @@ export class SolverBase {
     return this.amounts.version !== this.#version
   }
 
-  /** Returns a list of taints by its number. */
   taintList(taints: readonly Taint[]): number {
     const key = JSON.stringify(taints)
     const known = this.#taintLists.get(key)

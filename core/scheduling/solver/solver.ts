@@ -206,10 +206,7 @@ function placeHeavy(heavy: readonly Waiting[], mayGoOn: () => boolean, place: (o
     if (mayGoOn() && place(one) !== 'stopped') continue
     const isFirst = at === 0
     // A pod that had all of the time can never have more.
-    return {
-      postponed: inOrder.slice(isFirst ? 1 : at).map(({ pod }) => pod),
-      tooHeavy: isFirst ? one : undefined,
-    }
+    return { postponed: inOrder.slice(isFirst ? 1 : at).map(({ pod }) => pod), tooHeavy: isFirst ? one : undefined }
   }
   return { postponed: [], tooHeavy: undefined }
 }

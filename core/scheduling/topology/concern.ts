@@ -8,7 +8,6 @@ import type { Choice, TopologyGroup } from './topology-group.ts'
 /** Which groups of a pass count pods with the same labels. */
 export interface LabelClass {
   readonly facts: LabelFacts
-  /** Groups and inverse groups that select these pods. */
   readonly selectedBy: TopologyGroup[]
   readonly selectedByInverse: TopologyGroup[]
 }

@@ -36,7 +36,6 @@ export class CountedGroup {
     this.#places = places
   }
 
-  /** Counts the running pods. */
   countRunning({ running, inhabited, byLabels }: RunningIndex): void {
     const { rule } = this.group
     const candidates = byLabels.for(rule.selector)
@@ -82,7 +81,6 @@ export class CountedGroup {
     }
   }
 
-  /** Whether there is a place of that domain that counts. */
   #hasPlace(domain: number, gone?: Gone): boolean {
     const places = this.#places.placesBy(this.group.key).get(domain) ?? []
     return places.some((node) => gone?.nodes.has(node) !== true && this.#includes(node))

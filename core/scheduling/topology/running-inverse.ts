@@ -84,7 +84,6 @@ export class RunningInverse {
     return this.#rules.get(id)
   }
 
-  /** Returns rules that select pods with these labels. */
   selecting(pods: LabelFacts): readonly InverseRule[] {
     let known = this.#selecting.get(pods)
     if (known === undefined) {

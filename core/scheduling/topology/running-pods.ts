@@ -23,7 +23,6 @@ export class RunningPods {
   /** Nodes of the last query. */
   #last: ReadonlyMap<string, Inhabited> | undefined
 
-  /** Returns the classes of the pods on these nodes. */
   on(nodes: ReadonlyMap<string, Inhabited>): ReadonlyMap<string, RunningClass> {
     if (nodes === this.#last) return this.#classes
     this.#last = nodes
@@ -54,7 +53,6 @@ export class RunningPods {
     else this.#classes.delete(key)
   }
 
-  /** Returns the key of a pod's class. */
   keyOf(pod: Pod): string {
     let key = this.#keys.get(pod)
     if (key === undefined) {

@@ -58,7 +58,6 @@ export class TopologyBase {
     return known
   }
 
-  /** Returns the rules that a pod states at this level. */
   rulesOf(level: StatingPod): readonly StatedRule[] {
     level.rules ??= statements(level.pod, this.#input).map((one) =>
       this.#statedOnce(one, one.kind === 'topology spread' ? level.whole : level.pod),

@@ -70,7 +70,6 @@ export class TopologyGroup {
     if (this.#counts.get(domain) === 0) this.#set(domain, unknown)
   }
 
-  /** Counts pods in a domain. */
   record(domain: number, pods = 1): void {
     const count = this.countOf(domain)
     if (count === 0) this.occupied += 1

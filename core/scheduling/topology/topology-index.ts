@@ -116,7 +116,6 @@ export class TopologyIndex {
     return level.concerns
   }
 
-  /** Registers the hostname of a claim with the groups of hostnames. */
   registerHost(host: number): void {
     this.#claimHosts.push(host)
   }
