@@ -16,11 +16,13 @@ export interface Problem {
 /** A value of a shape once null fields, which count as missing, are taken out. */
 export type Checked<Shape extends z.ZodType> = WithoutNull<z.output<Shape>>
 
-type WithoutNull<T> = T extends string | number | boolean
+type WithoutNull<T> = unknown extends T
   ? T
-  : T extends readonly (infer Item)[]
-    ? readonly WithoutNull<Exclude<Item, null | undefined>>[]
-    : { readonly [Key in keyof T]: WithoutNull<Exclude<T[Key], null | undefined>> }
+  : T extends string | number | boolean
+    ? T
+    : T extends readonly (infer Item)[]
+      ? readonly WithoutNull<Exclude<Item, null | undefined>>[]
+      : { readonly [Key in keyof T]: WithoutNull<Exclude<T[Key], null | undefined>> }
 
 const isAbsent = (value: unknown) => value === undefined || value === null
 

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { problemOf } from '../../../api/shapes/shape.ts'
-import { configShape, problemText } from './admin/settings-shape.ts'
-import type { ProcessConfig } from './server/config.ts'
+import { problemText } from './admin/settings.ts'
+import { configShape, type ProcessConfig } from './server/config.ts'
 import { startSimulator } from './simulator.ts'
 
 const { values } = parseArgs({ options: { config: { type: 'string' } } })

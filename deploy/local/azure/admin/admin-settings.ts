@@ -4,8 +4,7 @@ import { problemOf, strictRecord, text } from '../../../../api/shapes/shape.ts'
 import type { Publication } from '../images/image-versions.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { changeSettings } from './change-settings.ts'
-import type { LiveSettings } from './settings.ts'
-import { problemText, settingFields, settingsShape } from './settings-shape.ts'
+import { type LiveSettings, problemText, settingFields, settingsShape } from './settings.ts'
 
 /** Settings that change while the simulator runs, counters of throttling, and new image versions. */
 export function registerAdminSettings(app: FastifyInstance, deps: ArmDeps): void {

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { judged, numberFrom, problemOf, strictRecord, text } from '../../../../api/shapes/shape.ts'
+import { matchFields } from '../catalogue/capacity-settings.ts'
 import type { Fault } from './faults.ts'
-import { matchFields } from './settings-shape.ts'
 
 type Shapes = Readonly<Record<string, z.ZodType>>
 

@@ -11,12 +11,12 @@ import {
   text,
   wrong,
 } from '../../../../api/shapes/shape.ts'
+import { matchFields } from '../catalogue/capacity-settings.ts'
 import type { Publication } from '../images/image-versions.ts'
 import { publicationShape } from './admin-settings.ts'
 import { faultShape } from './fault-shape.ts'
 import type { Fault, Match } from './faults.ts'
-import type { LiveSettings } from './settings.ts'
-import { matchFields, problemText, settingsShape } from './settings-shape.ts'
+import { type LiveSettings, problemText, settingsShape } from './settings.ts'
 
 /** What happens when: steps at times from the start. */
 export interface Scenario {

@@ -1,40 +1,55 @@
+import { z } from 'zod'
+import { type Checked, list, map, numberFrom, record, strictRecord, text } from '../../../../api/shapes/shape.ts'
+
+const prefixRemedy = 'write a prefix such as 10.224.0.0/16, from /8 to /29'
+
+const subnet = strictRecord(
+  {
+    name: text,
+    /** Azure keeps five of its addresses. */
+    prefix: z.string(prefixRemedy).regex(/^\d+\.\d+\.\d+\.\d+\/([89]|[12]\d)$/, prefixRemedy),
+    /** Addresses that others than the simulator's VMs hold. Default 0. */
+    othersHold: numberFrom(0),
+    /** Name of its NSG, in the node resource group. */
+    networkSecurityGroup: text,
+  },
+  ['name', 'prefix'],
+)
+
+const virtualNetwork = strictRecord(
+  {
+    name: text,
+    /** Default: the node resource group. */
+    resourceGroup: text,
+    resourceGuid: text,
+    subnets: list(subnet),
+  },
+  ['name', 'subnets'],
+)
+
+const networkSecurityGroup = strictRecord(
+  {
+    name: text,
+    tags: map(text),
+    /** Bodies of security rules as ARM shows them. */
+    securityRules: list(record({ name: text }, ['name']).loose()),
+  },
+  ['name'],
+)
+
+const loadBalancer = strictRecord({ name: text, backendPools: list(text) }, ['name', 'backendPools'])
+
 /** The networks around the VMs. What is given of a kind replaces the default of that kind. */
-export interface NetworkSettings {
+export const networkShape = strictRecord({
   /** Default: the one of the configured subnet, `10.224.0.0/16`. */
-  readonly virtualNetworks?: readonly VirtualNetwork[]
+  virtualNetworks: list(virtualNetwork),
   /** Default: one, named as AKS names it. */
-  readonly networkSecurityGroups?: readonly NetworkSecurityGroup[]
+  networkSecurityGroups: list(networkSecurityGroup),
   /** Default: `kubernetes` and `kubernetes-internal`. */
-  readonly loadBalancers?: readonly LoadBalancer[]
-}
+  loadBalancers: list(loadBalancer),
+})
 
-export interface VirtualNetwork {
-  readonly name: string
-  /** Default: the node resource group. */
-  readonly resourceGroup?: string
-  readonly resourceGuid?: string
-  readonly subnets: readonly Subnet[]
-}
-
-export interface Subnet {
-  readonly name: string
-  /** Such as `10.224.0.0/24`. Azure keeps five of its addresses. */
-  readonly prefix: string
-  /** Addresses that others than the simulator's VMs hold. Default 0. */
-  readonly othersHold?: number
-  /** Name of its NSG, in the node resource group. */
-  readonly networkSecurityGroup?: string
-}
-
-export interface NetworkSecurityGroup {
-  readonly name: string
-  readonly tags?: Readonly<Record<string, string>>
-  /** Bodies of security rules as ARM shows them. */
-  readonly securityRules?: readonly Readonly<Record<string, unknown>>[]
-}
-
-export interface LoadBalancer {
-  readonly name: string
-  /** Names of its backend pools. */
-  readonly backendPools: readonly string[]
-}
+export type VirtualNetwork = Checked<typeof virtualNetwork>
+export type Subnet = Checked<typeof subnet>
+export type NetworkSecurityGroup = Checked<typeof networkSecurityGroup>
+export type LoadBalancer = Checked<typeof loadBalancer>

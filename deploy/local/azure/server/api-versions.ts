@@ -1,4 +1,3 @@
-import type { LiveSettings } from '../admin/settings.ts'
 import { ArmError } from './arm-error.ts'
 
 const networkVersions = [
@@ -117,7 +116,7 @@ type Properties = Readonly<Record<string, unknown>>
 export function securityProfileOf(
   { properties }: { readonly properties: Properties },
   version: string,
-  { features = [] }: Pick<LiveSettings, 'features'>,
+  { features = [] }: { readonly features?: readonly string[] },
 ): Properties | undefined {
   const own = (properties['securityProfile'] ?? undefined) as Properties | undefined
   const type = own?.['securityType'] ?? undefined
