@@ -1,11 +1,13 @@
 import { Command } from 'commander'
 import type { Cloud } from '../deploy/local/cluster.ts'
 import { cloudNames, count, counts } from './arguments.ts'
+import { commandLine } from './command-line.ts'
 import { disruption } from './disruption/disruption.ts'
 import { disruptionParityReport } from './disruption/disruption-parity.ts'
 import { guard } from './guard/guard.ts'
 import { sizes } from './nodes/sizes.ts'
 import { temporalActions } from './nodes/temporal-actions.ts'
+import { temporalSize } from './nodes/temporal-size.ts'
 import { scaleUp } from './scale-up/scale-up.ts'
 import { start } from './scale-up/start.ts'
 import { parity } from './scheduling/parity.ts'
@@ -67,6 +69,11 @@ program
   .option('--lives <count>', 'how many nodes live', count, 20)
   .action((options: { readonly idleMinutes: number; readonly lives: number }) => temporalActions(options))
 program
+  .command('temporal-size')
+  .description('memory of the bundled Temporal with so many nodes, and what their histories take in its database')
+  .option('--nodes <count>', 'how many', count, 200)
+  .action(async ({ nodes }: { readonly nodes: number }) => temporalSize(nodes))
+program
   .command('scheduling')
   .description('the scheduler and upstream’s (bench/peer, needs Go) on the same workloads in memory')
   .option('--skip-peer', 'only ours')
@@ -104,6 +111,11 @@ program
   .option('--nodes <count>', 'how many', count, 1000)
   .option('--pods-each <count>', 'pods on each', count, 20)
   .action(view)
+program
+  .command('command-line')
+  .description('processor time of a start of the command line, by command, beside Node itself')
+  .option('--rounds <count>', 'of four starts each', count, 5)
+  .action(commandLine)
 program
   .command('workload')
   .description('print a workload as a scenario, for another program or a profiler')

@@ -67,7 +67,7 @@ describe('the command line', () => {
     ])
   })
 
-  // What is loaded is what a start costs: 1 MB of code takes some 50 ms.
+  // What is loaded is what a start costs: 1 MB of code takes some 50 ms (npm run bench -- command-line).
   it.each([
     [200, ['--version']],
     [200, ['--help']],

@@ -95,7 +95,7 @@ async function allAre(world: World, condition: string, nodes: number): Promise<t
 }
 
 /** A few at a time: the API server's own limits are not what is measured. */
-async function forAll(names: readonly string[], work: (name: string) => Promise<unknown>): Promise<void> {
+export async function forAll(names: readonly string[], work: (name: string) => Promise<unknown>): Promise<void> {
   const left = [...names]
   const worker = async () => {
     for (let name = left.shift(); name !== undefined; name = left.shift()) await work(name)
