@@ -56,8 +56,8 @@ export class LocalRunner {
   }
 
   /** `local up` in the foreground, as a person at a terminal has it. */
-  async upInForeground(): Promise<State> {
-    const child = spawn(process.execPath, [commandLine, 'local', 'up', '--state-dir', this.stateDir], {
+  async upInForeground(...more: readonly string[]): Promise<State> {
+    const child = spawn(process.execPath, [commandLine, 'local', 'up', ...more, '--state-dir', this.stateDir], {
       stdio: 'ignore',
     })
     this.#foreground = child

@@ -6,9 +6,12 @@ import color from 'picocolors'
 import { registerAzureCommand } from './azure/command.ts'
 import { defaultStateDir, startCluster } from './cluster.ts'
 import { demo } from './demo/demo.ts'
+import { Installation } from './installation.ts'
 import type { LocalCluster } from './local-cluster.ts'
 import { demoFolder, isRunning, type LocalState, readState, removeState, writeState } from './local-state.ts'
 import { underLoad } from './machine-load.ts'
+import { Operator } from './operator.ts'
+import { Builder, takePlace } from './real-nodes/stage.ts'
 
 /** Adds what `local` takes. */
 export function registerLocal(local: Command): void {
@@ -17,9 +20,12 @@ export function registerLocal(local: Command): void {
   withState(local.command('up'))
     .description('Start the cluster; Ctrl-C or "local down" stops it')
     .option('--detach', 'return when the cluster is ready')
-    .action((options: { stateDir: string; detach?: boolean }) =>
-      options.detach === true ? upDetached(options.stateDir) : up(options.stateDir),
+    .option(
+      '--real-nodes',
+      "VMs boot real kubelets and containerd, and pods run, beside a node for the cluster's own (root, Linux)",
     )
+    .option('--joiner', 'run Joiner too, with the rights that its chart gives it')
+    .action((options: UpOptions) => (options.detach === true ? upDetached(options) : up(options)))
   withState(local.command('down'))
     .description('Stop the cluster and all of its processes')
     .action((options: { stateDir: string }) => down(options.stateDir))
@@ -42,7 +48,14 @@ export function registerDemo(command: Command): void {
 
 const markerName = '.joiner-local'
 
-async function up(stateDir: string): Promise<void> {
+interface UpOptions {
+  readonly stateDir: string
+  readonly detach?: boolean
+  readonly realNodes?: boolean
+  readonly joiner?: boolean
+}
+
+async function up({ stateDir, realNodes = false, joiner = false }: UpOptions): Promise<void> {
   const running = readState(stateDir)
   if (running !== undefined) {
     console.error(
@@ -50,33 +63,51 @@ async function up(stateDir: string): Promise<void> {
     )
     process.exit(1)
   }
-  clearStateDir(stateDir)
   const started = Date.now()
-  let cluster: LocalCluster | undefined
-  const stop = async (code: number) => {
+  let end = async () => {}
+  const stop = async (code: number): Promise<never> => {
     removeState(stateDir)
-    await cluster?.stop()
+    await end()
     process.exit(code)
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => void stop(0))
-  try {
-    cluster = await startCluster({
-      stateDir,
-      progress: (line) => console.log(color.dim(line)),
-      onCrash: (name, reason) => {
-        console.error(
-          color.red(`${name} ended by itself (${reason}); see "joiner local logs ${name}". Everything is stopped.`),
-        )
-        void stop(1)
-      },
-    })
-  } catch (error) {
-    console.error(color.red(error instanceof Error ? error.message : String(error)))
-    process.exit(1)
+  const progress = (line: string) => console.log(color.dim(line))
+  const onCrash = (name: string, reason: string) => {
+    console.error(
+      color.red(`${name} ended by itself (${reason}); see "joiner local logs ${name}". Everything is stopped.`),
+    )
+    void stop(1)
   }
+  const start = async (): Promise<LocalCluster> => {
+    if (realNodes) await takePlace({ joined: true })
+    clearStateDir(stateDir)
+    if (realNodes) {
+      const builder = new Builder({ stateDir, joined: true, sells: 'bootable', say: progress, onCrash })
+      end = () => builder.end()
+      return (await builder.setUp()).cluster
+    }
+    const cluster = await startCluster({ stateDir, progress, onCrash })
+    end = () => cluster.stop()
+    return cluster
+  }
+  const startAll = async () => {
+    const cluster = await start()
+    if (joiner) await startJoiner(cluster)
+    return cluster
+  }
+  const cluster = await startAll().catch((error: unknown) => {
+    console.error(color.red(error instanceof Error ? error.message : String(error)))
+    return stop(1)
+  })
   const state = writeState(stateDir, cluster)
   console.log(`ready in ${((Date.now() - started) / 1000).toFixed(1)} s`)
   printAddresses(state)
+}
+
+async function startJoiner(cluster: LocalCluster): Promise<void> {
+  const installation = new Installation(cluster, new Operator(cluster))
+  await installation.install()
+  cluster.supervisor.start(installation.processSpec())
 }
 
 /** A cluster begins empty: what an earlier one left belongs to servers that are gone. A folder that no cluster made is not touched. */
@@ -99,7 +130,7 @@ function printAddresses(state: LocalState): void {
   console.log(`Temporal UI: ${state.temporalUi}`)
 }
 
-async function upDetached(stateDir: string): Promise<void> {
+async function upDetached({ stateDir, realNodes = false, joiner = false }: UpOptions): Promise<void> {
   if (readState(stateDir) !== undefined) {
     console.error(`a local cluster runs already from ${stateDir}`)
     process.exit(1)
@@ -107,7 +138,9 @@ async function upDetached(stateDir: string): Promise<void> {
   mkdirSync(dirname(stateDir), { recursive: true })
   const logPath = `${stateDir}.log`
   const log = openSync(logPath, 'w')
-  const child = spawn(process.execPath, [process.argv[1] as string, 'local', 'up', '--state-dir', stateDir], {
+  const more = [...(realNodes ? ['--real-nodes'] : []), ...(joiner ? ['--joiner'] : [])]
+  const args = ['local', 'up', '--state-dir', stateDir, ...more]
+  const child = spawn(process.execPath, [process.argv[1] as string, ...args], {
     detached: true,
     stdio: ['ignore', log, log],
   })

@@ -7,14 +7,15 @@ import { Command, Option } from 'commander'
 import { circumstances, table } from '../../bench/report.ts'
 import { buildImage } from '../../deploy/local/image/build-image.ts'
 import { megabytes } from '../../deploy/local/image/contents.ts'
-import { nodeName } from './addresses.ts'
-import { cgroupVersion } from './cgroups.ts'
+import { nodeName } from '../../deploy/local/real-nodes/addresses.ts'
+import { cgroupVersion } from '../../deploy/local/real-nodes/cgroups.ts'
+import { needs, traces } from '../../deploy/local/real-nodes/machine.ts'
+import { Builder, giveVolume, ownStateDir, type Stage, takePlace, took } from '../../deploy/local/real-nodes/stage.ts'
 import { proveFaults } from './faults.ts'
+import { heldPool } from './joined/objects.ts'
 import { type Findings, proveJoined } from './joined/proof.ts'
 import { proveEmptied, proveLife, proveUninstall } from './life.ts'
-import { needs, requireAddresses, requireMachine, traces } from './machine.ts'
 import { type PodFigures, type Profile, profiles, Release } from './release.ts'
-import { Builder, giveVolume, logs, type Stage, sweep, took } from './stage.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -51,9 +52,7 @@ interface Options {
 async function main({ profile, image, joined = false }: Options): Promise<void> {
   const startedAtMs = Date.now()
   const say = (text: string) => console.log(`${((Date.now() - startedAtMs) / 1000).toFixed(1).padStart(7)} s  ${text}`)
-  await requireMachine()
-  await sweep(joined)
-  await requireAddresses()
+  await takePlace({ joined })
   const before = await traces()
   const load = `load average ${loadavg()[0]?.toFixed(1)}`
   const archive = image === undefined ? join(root, 'build', 'image', 'joiner.tar') : resolve(image)
@@ -61,10 +60,11 @@ async function main({ profile, image, joined = false }: Options): Promise<void> 
   else await access(archive)
   const { cut, isCut } = cutting()
   const onCrash = (name: string, reason: string) =>
-    cut(new Error(`${name} ended by itself (${reason}): see ${join(logs, `${name}.log`)}`))
-  const builder = new Builder({ joined, say, onCrash })
+    cut(new Error(`${name} ended by itself (${reason}): see ${join(ownStateDir, 'logs', `${name}.log`)}`))
+  const isHeld = (name: string) => name.startsWith(`aks-${heldPool}-`)
+  const builder = new Builder({ stateDir: ownStateDir, temporal: 'none', joined, isHeld, say, onCrash })
   const proving = async () => {
-    const stage = await builder.setUp(archive)
+    const stage = await builder.setUp([archive])
     const rows: (readonly string[])[] = []
     for (const one of profile) rows.push(...(await prove(one, stage, say)))
     return rows

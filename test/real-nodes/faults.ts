@@ -6,13 +6,13 @@ import { taskQueue } from '../../core/task-queues.ts'
 import { clusterName } from '../../deploy/local/cluster.ts'
 import { megabytes } from '../../deploy/local/image/contents.ts'
 import type { Operator } from '../../deploy/local/operator.ts'
+import { addresses, nodeName } from '../../deploy/local/real-nodes/addresses.ts'
+import { containerProcesses, inCgroups, moveToServers, podMemory } from '../../deploy/local/real-nodes/cgroups.ts'
+import type { Stage } from '../../deploy/local/real-nodes/stage.ts'
+import { until } from '../../deploy/local/real-nodes/until.ts'
 import { type Json, oldPool, pathOf } from '../api/converted.ts'
-import { addresses, nodeName } from './addresses.ts'
-import { containerProcesses, inCgroups, moveToServers, podMemory } from './cgroups.ts'
 import { inflate, untilInflated } from './life.ts'
 import { namespace, type Pod, type Release } from './release.ts'
-import type { Stage } from './stage.ts'
-import { until } from './until.ts'
 
 const run = promisify(execFile)
 

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { buildImage } from '../../deploy/local/image/build-image.ts'
-import { requireMachine, traces } from './machine.ts'
-import { until } from './until.ts'
+import { requireMachine, traces } from '../../deploy/local/real-nodes/machine.ts'
+import { until } from '../../deploy/local/real-nodes/until.ts'
 
 const command = fileURLToPath(new URL('command.ts', import.meta.url))
 let folder: string

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Operator } from '../../deploy/local/operator.ts'
+import type { Stage } from '../../deploy/local/real-nodes/stage.ts'
+import { until } from '../../deploy/local/real-nodes/until.ts'
 import { namespace, type Pod, type Release } from './release.ts'
-import type { Stage } from './stage.ts'
-import { until } from './until.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))

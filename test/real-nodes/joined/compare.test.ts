@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Node } from '../../../deploy/local/real-nodes/fleet.ts'
 import { differences } from './compare.ts'
-import type { Node } from './fleet.ts'
 
 const taint = { key: 'example.com/dedicated', value: 'web', effect: 'NoSchedule' } as const
 const uninitialized = {

@@ -1,6 +1,6 @@
 // A Node of a real kubelet beside the one that the simulator's kubelet registers for the same PUT.
 import type { NodeObject } from '../../../deploy/local/azure/boot/node-object.ts'
-import type { Node } from './fleet.ts'
+import type { Node } from '../../../deploy/local/real-nodes/fleet.ts'
 
 /** Why a Node of a real kubelet is another, by field. */
 const explanations: Readonly<Record<string, string>> = {

@@ -1,8 +1,9 @@
 // Nodes of other kinds than the plain one: spot, with startup taints, with all settings of the kubelet, of another architecture.
+import type { NodeClassSpec } from '../../../api/objects.ts'
 import type { Operator } from '../../../deploy/local/operator.ts'
-import { until } from '../until.ts'
+import type { Fleet, Node } from '../../../deploy/local/real-nodes/fleet.ts'
+import { until } from '../../../deploy/local/real-nodes/until.ts'
 import { otherFlags } from './flags.ts'
-import type { Fleet, Node } from './fleet.ts'
 import { isTrue, type Looks } from './looks.ts'
 import type { Pool } from './objects.ts'
 
@@ -25,7 +26,7 @@ export const kubeletSettings = {
   containerLogMaxFiles: 7,
   podPidsLimit: 1024,
   failSwapOn: false,
-} as const
+} as const satisfies Required<NonNullable<NodeClassSpec['kubelet']>>
 export const maxPods = 42
 
 const agent = { key: 'example.com/agent-not-ready', effect: 'NoSchedule' } as const

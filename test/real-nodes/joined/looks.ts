@@ -1,5 +1,5 @@
 import type { Operator } from '../../../deploy/local/operator.ts'
-import { until } from '../until.ts'
+import { until } from '../../../deploy/local/real-nodes/until.ts'
 
 type Conditions = readonly { readonly type: string; readonly status: string }[]
 

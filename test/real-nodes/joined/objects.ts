@@ -1,8 +1,8 @@
 // NodePools whose nodes are VMs with real kubelets, and pods for them.
 import { availableParallelism } from 'node:os'
 import { stringify } from 'yaml'
-import { imageNames } from '../images.ts'
-import { examplesImage } from './virtual-machine.ts'
+import { imageNames } from '../../../deploy/local/real-nodes/images.ts'
+import { examplesImage } from '../../../deploy/local/real-nodes/virtual-machine.ts'
 
 type Json = Readonly<Record<string, unknown>>
 

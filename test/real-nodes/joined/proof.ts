@@ -1,9 +1,9 @@
 // What real kubelets show that join with what Joiner wrote into the PUTs of their VMs.
 import type { Operator } from '../../../deploy/local/operator.ts'
-import type { Stage } from '../stage.ts'
-import { until } from '../until.ts'
+import type { Fleet, Node } from '../../../deploy/local/real-nodes/fleet.ts'
+import type { Stage } from '../../../deploy/local/real-nodes/stage.ts'
+import { until } from '../../../deploy/local/real-nodes/until.ts'
 import { type Difference, differences } from './compare.ts'
-import type { Fleet, Node } from './fleet.ts'
 import {
   kubeletSettings,
   maxPods,

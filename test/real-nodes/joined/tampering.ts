@@ -3,9 +3,9 @@ import { X509Certificate } from 'node:crypto'
 import type { MadeVm } from '../../../deploy/local/azure/admin/admin.ts'
 import { configPath, firstBoot } from '../../../deploy/local/azure/boot/custom-data.ts'
 import type { Operator } from '../../../deploy/local/operator.ts'
-import { until } from '../until.ts'
+import type { Fleet, Node } from '../../../deploy/local/real-nodes/fleet.ts'
+import { until } from '../../../deploy/local/real-nodes/until.ts'
 import { differences } from './compare.ts'
-import type { Fleet, Node } from './fleet.ts'
 
 interface Change {
   readonly change: (config: string) => string

@@ -1,4 +1,4 @@
-import { underLoad } from '../../deploy/local/machine-load.ts'
+import { underLoad } from '../machine-load.ts'
 
 /** Waits for a condition; a look that fails counts as not yet. `ms` is its limit on a quiet machine. Errors: what did not come, and what the last look said. */
 export async function until(what: string, ms: number, look: () => Promise<boolean>): Promise<void> {

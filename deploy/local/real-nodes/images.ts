@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process'
 import { chmod, copyFile, mkdir, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { Buildah, inFolder } from '../../deploy/local/image/buildah.ts'
-import { cacheFolder } from '../../deploy/local/server-binaries.ts'
-import { type ServerName, servers } from '../../deploy/local/server-versions.ts'
+import { Buildah, inFolder } from '../image/buildah.ts'
+import { cacheFolder } from '../server-binaries.ts'
+import { type ServerName, servers } from '../server-versions.ts'
 
 const run = promisify(execFile)
 

@@ -3,17 +3,17 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { Authority } from '../../../deploy/local/authority.ts'
-import type { MadeVm } from '../../../deploy/local/azure/admin/admin.ts'
-import { usableKib } from '../../../deploy/local/azure/boot/node-object.ts'
-import { type Provisioned, provision } from '../../../deploy/local/azure/boot/provision.ts'
-import type { VmSize } from '../../../deploy/local/azure/catalogue/sku-catalogue.ts'
-import { kubernetesVersions } from '../../../deploy/local/server-versions.ts'
-import { podsOf, vmCable } from '../addresses.ts'
-import { BareNode, type NodeParts, standIn } from '../bare-node.ts'
-import { makeVmCgroups, removeVmCgroups, type VmCgroups } from '../cgroups.ts'
-import { imageNames } from '../images.ts'
-import { podNetwork } from '../node-config.ts'
+import { Authority } from '../authority.ts'
+import type { MadeVm } from '../azure/admin/admin.ts'
+import { usableKib } from '../azure/boot/node-object.ts'
+import { type Provisioned, provision } from '../azure/boot/provision.ts'
+import type { VmSize } from '../azure/catalogue/sku-catalogue.ts'
+import { kubernetesVersions } from '../server-versions.ts'
+import { podsOf, vmCable } from './addresses.ts'
+import { BareNode, type NodeParts, standIn } from './bare-node.ts'
+import { makeVmCgroups, removeVmCgroups, type VmCgroups } from './cgroups.ts'
+import { imageNames } from './images.ts'
+import { podNetwork } from './node-config.ts'
 import { imageFiles, kubeletArguments, places } from './node-image.ts'
 
 const run = promisify(execFile)
@@ -64,13 +64,8 @@ export class VirtualMachine {
 
   /** Boots a VM until its kubelet is started; that it joins is another matter. Errors: why it cannot be booted on this machine. */
   static async boot(input: VmInput): Promise<VirtualMachine> {
-    const { arch } = input.made.size
-    const own = architectures[process.arch] ?? process.arch
-    if (arch !== own)
-      throw new Error(`${input.made.size.name} is ${arch}, and this machine ${own}: its kubelet does not run here`)
-    const cores = availableParallelism()
-    if (input.made.size.vCpus > cores)
-      throw new Error(`${input.made.size.name} has more cores than this machine, and a kubelet hands out real ones`)
+    const reason = whyNotHere(input.made.size)
+    if (reason !== undefined) throw new Error(reason)
     const vm = new VirtualMachine(input, await makeVmCgroups(input.name))
     await vm.#boot()
     return vm
@@ -134,6 +129,15 @@ export class VirtualMachine {
     await this.bare.powerOff()
     await removeVmCgroups(this.bare.name)
   }
+}
+
+/** Why a VM of a size cannot be booted on this machine. Undefined: it can. */
+export function whyNotHere({ name, arch, vCpus }: VmSize): string | undefined {
+  const own = architectures[process.arch] ?? process.arch
+  if (arch !== own) return `${name} is ${arch}, and this machine ${own}: its kubelet does not run here`
+  if (vCpus > availableParallelism())
+    return `${name} has more cores than this machine, and a kubelet hands out real ones`
+  return undefined
 }
 
 /** Commands that have the kubelet count the cores and the memory of a size in place of this machine's. */

@@ -1,65 +1,78 @@
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { defaultStateDir, startCluster } from '../../deploy/local/cluster.ts'
-import { megabytes } from '../../deploy/local/image/contents.ts'
-import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
-import { Operator } from '../../deploy/local/operator.ts'
-import { resolveBinaries } from '../../deploy/local/server-binaries.ts'
-import { nodeServers } from '../../deploy/local/server-versions.ts'
-import { Supervisor } from '../../deploy/local/supervisor.ts'
+import { SkuCatalogue } from '../azure/catalogue/sku-catalogue.ts'
+import { azureIds, type ClusterOptions, defaultStateDir, startCluster } from '../cluster.ts'
+import { megabytes } from '../image/contents.ts'
+import type { LocalCluster } from '../local-cluster.ts'
+import { Operator } from '../operator.ts'
+import { resolveBinaries } from '../server-binaries.ts'
+import { nodeServers } from '../server-versions.ts'
+import { Supervisor } from '../supervisor.ts'
 import { nodeName } from './addresses.ts'
 import { makeCgroups, moveToServers, peakMemory, removeCgroups } from './cgroups.ts'
 import { systemObjects, volume, workloadIdentity } from './cluster-objects.ts'
+import { Fleet } from './fleet.ts'
 import { nodeImages } from './images.ts'
-import { Fleet } from './joined/fleet.ts'
-import { removeCables, requireDisk } from './machine.ts'
+import { removeCables, requireAddresses, requireDisk, requireMachine } from './machine.ts'
 import { place, RealNode } from './node.ts'
 import { until } from './until.ts'
+import { whyNotHere } from './virtual-machine.ts'
 
 const run = promisify(execFile)
 
-const stateDir = join(dirname(defaultStateDir()), 'real-nodes')
-
-/** Where the logs of its servers are. */
-export const logs = join(stateDir, 'logs')
+/** Where `npm run real-nodes` has its state. */
+export const ownStateDir = join(dirname(defaultStateDir()), 'real-nodes')
 
 /** The process that has the machine's only place for real nodes. */
-const owner = join(stateDir, 'pid')
+const owner = join(ownStateDir, 'pid')
 
-/** Removes what an earlier run has left, whose command was ended before it could. Errors: it was not ended, and goes on; the disk has no room for another. */
-export async function sweep(joined: boolean): Promise<void> {
+/**
+ * Takes the machine's place for real nodes, and removes what an earlier command has left. `joined`: whether VMs have real kubelets. Errors: what the machine
+ * lacks; another command has the place, or another program its addresses.
+ */
+export async function takePlace({ joined }: Pick<Input, 'joined'>): Promise<void> {
+  await requireMachine()
   const other = await readFile(owner, 'utf8').catch(() => '')
   const command = other === '' ? '' : await readFile(`/proc/${other}/cmdline`, 'utf8').catch(() => '')
   if (command.includes('real-nodes'))
     throw new Error(
-      `npm run real-nodes runs already, as process ${other}: wait for its end, or end it with kill ${other}`,
+      `this machine has real nodes already, of process ${other}, and a place for one cluster of them: wait for its end, or end it with kill ${other}`,
     )
   await removeCgroups()
   await removeCables()
-  await rm(stateDir, { recursive: true, force: true })
-  await mkdir(stateDir, { recursive: true })
-  await requireDisk(stateDir, joined)
+  await rm(ownStateDir, { recursive: true, force: true })
+  await mkdir(ownStateDir, { recursive: true })
+  await requireDisk(ownStateDir, joined)
   await writeFile(owner, String(process.pid))
+  await requireAddresses()
 }
 
-/** What a stage has taken of this machine so far. */
+/** What `npm run real-nodes` has taken of this machine so far. */
 export async function took(): Promise<string> {
-  const { stdout } = await run('du', ['--summarize', '--block-size=1', stateDir])
+  const { stdout } = await run('du', ['--summarize', '--block-size=1', ownStateDir])
   const memory = await peakMemory()
   return `${megabytes(Number.parseInt(stdout))} of disk, and of memory at most ${megabytes(memory)}, files that the kernel keeps among it`
 }
 
-interface Input {
+interface Input extends Pick<ClusterOptions, 'temporal'> {
+  /** For state, keys and logs. */
+  readonly stateDir: string
   /** Whether VMs have real kubelets. Without, the simulator plays them. */
   readonly joined: boolean
+  /** Names of VMs that are left for the caller to boot. Default: of none. */
+  readonly isHeld?: (name: string) => boolean
+  /** Which sizes Azure has: those alone that this machine can boot, or, by default, all. */
+  readonly sells?: 'bootable'
   readonly say: (line: string) => void
   /** A server has ended by itself. */
   readonly onCrash: (name: string, reason: string) => void
 }
 
-/** A cluster with one real node, and an Azure whose VMs join it as simulated ones. */
+/** A cluster with one real node, and an Azure whose VMs join it as simulated ones, or as real ones. */
 export interface Stage {
   readonly cluster: LocalCluster
   readonly operator: Operator
@@ -72,20 +85,26 @@ export interface Stage {
 export class Builder {
   readonly #input: Input
   readonly #ending = new AbortController()
+  readonly #sweeper: ChildProcess
   #supervisor: Supervisor | undefined
   #cluster: Promise<LocalCluster> | undefined
   #operator: Operator | undefined
   #fleet: Fleet | undefined
 
+  /** The machine's place is taken ({@link takePlace}). */
   constructor(input: Input) {
     this.#input = input
+    const sweeper = fileURLToPath(new URL('./sweeper.ts', import.meta.url))
+    this.#sweeper = spawn(process.execPath, [sweeper], { stdio: ['pipe', 'ignore', 'inherit'], detached: true })
+    this.#sweeper.unref()
   }
 
-  /** Starts the servers and the node, and waits until DNS answers in it. `image`: the archive with Joiner's. Errors: what did not start. */
-  async setUp(image: string): Promise<Stage> {
-    const { say, onCrash, joined } = this.#input
+  /** Starts the servers and the node, and waits until DNS answers in it. `archives`: images that the node has besides its own. Errors: what did not start. */
+  async setUp(archives: readonly string[] = []): Promise<Stage> {
+    const { say, onCrash, joined, stateDir, temporal } = this.#input
     const binaries = await resolveBinaries([...nodeServers, 'temporal'], say)
     const images = await nodeImages(binaries, say)
+    const logs = join(stateDir, 'logs')
     await mkdir(logs, { recursive: true })
     await makeCgroups()
     this.#supervisor = new Supervisor(logs, onCrash)
@@ -94,13 +113,22 @@ export class Builder {
     await node.plugIn()
     say('the node has its namespaces, and a cable to this machine')
     const { signal } = this.#ending
-    this.#cluster = startCluster({ stateDir, place, temporal: 'none', progress: say, onCrash, signal })
+    this.#cluster = startCluster({
+      stateDir,
+      place,
+      progress: say,
+      onCrash,
+      signal,
+      ...(temporal === undefined ? {} : { temporal }),
+    })
     const cluster = await this.#cluster
     for (const pid of Object.values(cluster.supervisor.pids)) await moveToServers(pid)
     const operator = new Operator(cluster)
     this.#operator = operator
     say('the servers answer')
-    await node.startContainerd([image, ...Object.values(images)])
+    // Where the cluster has none beside it, Temporal runs in it.
+    const more = temporal === 'none' ? [images.temporal] : []
+    await node.startContainerd([...archives, images.pause, images.coredns, ...more])
     say('containerd has the images')
     await node.join(cluster)
     await until(`node ${nodeName} is Ready`, 60_000, () => isReady(operator))
@@ -114,15 +142,24 @@ export class Builder {
     })
     say('CoreDNS is ready')
     if (!joined) return { cluster, operator, node }
+    const { isHeld = () => false, sells } = this.#input
     // A VM that ends, and what ends with it, is no crash.
     const supervisor = new Supervisor(logs, () => undefined)
-    const archives = [images.pause, images.coredns]
-    this.#fleet = new Fleet({ ...parts, supervisor, cluster, operator, archives, say })
+    this.#fleet = new Fleet({
+      ...parts,
+      supervisor,
+      cluster,
+      operator,
+      archives: [images.pause, images.coredns],
+      isHeld,
+      say,
+    })
     await this.#fleet.start()
+    if (sells === 'bootable') await operator.simulator('POST', '/settings', { restrictions: unbootable() })
     return { cluster, operator, node, fleet: this.#fleet }
   }
 
-  /** Ends everything, and leaves nothing but the logs. */
+  /** Ends everything, and leaves nothing but the logs. Errors: a process that does not end. */
   async end(): Promise<void> {
     this.#ending.abort(new Error('the command ends'))
     await this.#fleet?.end()
@@ -130,8 +167,10 @@ export class Builder {
     await this.#operator?.close()
     await this.#supervisor?.stopAll()
     await cluster?.stop()
-    await removeCgroups()
-    await removeCables()
+    const swept = once(this.#sweeper, 'exit')
+    this.#sweeper.stdin?.end()
+    const [code] = await swept
+    if (code !== 0) throw new Error('real nodes have left something on this machine, which is named above')
   }
 }
 
@@ -139,6 +178,16 @@ export class Builder {
 export async function giveVolume({ operator, node }: Pick<Stage, 'operator' | 'node'>, name: string): Promise<void> {
   await node.bare.run('mkdir', ['-p', `/var/lib/${name}`])
   await operator.kubectl(['apply', '--server-side', '-f', '-'], volume(name))
+}
+
+/** Sizes that this machine cannot boot. */
+function unbootable(): readonly { readonly sku: string }[] {
+  const catalogue = new SkuCatalogue({ location: azureIds.location })
+  const names = catalogue.skus.map(({ name }) => name)
+  return names.flatMap((sku) => {
+    const size = catalogue.size(sku)
+    return size === undefined || whyNotHere(size) === undefined ? [] : [{ sku }]
+  })
 }
 
 async function isReady(operator: Operator): Promise<boolean> {

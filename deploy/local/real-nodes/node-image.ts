@@ -1,6 +1,6 @@
 // What a node image of AKS has, and does with what its controller hands to the provisioning scripts (docs/reference/bootstrap.md 4.3, 5).
 import { stringify } from 'yaml'
-import { kubeconfig } from '../../../deploy/local/kubernetes.ts'
+import { kubeconfig } from '../kubernetes.ts'
 
 type Environment = Readonly<Record<string, string>>
 

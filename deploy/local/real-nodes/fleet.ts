@@ -1,16 +1,17 @@
-import type { MadeVm } from '../../../deploy/local/azure/admin/admin.ts'
-import { azureIds } from '../../../deploy/local/cluster.ts'
-import type { LocalCluster } from '../../../deploy/local/local-cluster.ts'
-import type { Operator } from '../../../deploy/local/operator.ts'
-import type { NodeParts } from '../bare-node.ts'
-import { startProxy } from '../node.ts'
-import { heldPool } from './objects.ts'
+import type { MadeVm } from '../azure/admin/admin.ts'
+import { azureIds } from '../cluster.ts'
+import type { LocalCluster } from '../local-cluster.ts'
+import type { Operator } from '../operator.ts'
+import type { NodeParts } from './bare-node.ts'
+import { startProxy } from './node.ts'
 import { VirtualMachine } from './virtual-machine.ts'
 
 interface FleetInput extends NodeParts {
   readonly cluster: LocalCluster
   readonly operator: Operator
   readonly archives: readonly string[]
+  /** Names of VMs that are not booted. */
+  readonly isHeld: (name: string) => boolean
   readonly say: (line: string) => void
 }
 
@@ -51,7 +52,7 @@ export class Fleet {
   /** VMs of the simulator that were booted or refused. */
   readonly #seen = new Set<string>()
   readonly #running = new Map<string, VirtualMachine>()
-  /** VMs of the pool that is not booted, by name. */
+  /** VMs that are not booted, by name. */
   readonly held = new Map<string, MadeVm>()
   /** Nodes as their kubelets registered them, by name. */
   readonly registered = new Map<string, Node>()
@@ -119,11 +120,11 @@ export class Fleet {
   }
 
   async #bootMade(name: string): Promise<void> {
-    const { operator, say } = this.#input
+    const { operator, isHeld, say } = this.#input
     this.#seen.add(name)
     try {
       const made = await operator.simulator<MadeVm>('GET', `/vms/${name}`)
-      if (name.startsWith(`aks-${heldPool}-`)) {
+      if (isHeld(name)) {
         this.held.set(name, made)
         return
       }

@@ -1,6 +1,6 @@
 // What AKS has in a cluster, and a bare Kubernetes has not: DNS, a class of volumes, workload identity.
 import { stringify } from 'yaml'
-import { azureIds } from '../../deploy/local/cluster.ts'
+import { azureIds } from '../cluster.ts'
 import { addresses, nodeName } from './addresses.ts'
 import { imageNames } from './images.ts'
 
@@ -103,12 +103,13 @@ const corefile = `.:53 {
 }
 `
 
+const dnsPlace = { name: 'coredns', namespace: 'kube-system' } as const
+const dnsLabels = { 'k8s-app': 'kube-dns' } as const
+
 function dns(): readonly object[] {
   const rbac = 'rbac.authorization.k8s.io'
-  const place = { name: 'coredns', namespace: 'kube-system' } as const
-  const labels = { 'k8s-app': 'kube-dns' } as const
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: place },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: dnsPlace },
     {
       apiVersion: `${rbac}/v1`,
       kind: 'ClusterRole',
@@ -123,53 +124,57 @@ function dns(): readonly object[] {
       kind: 'ClusterRoleBinding',
       metadata: { name: 'coredns' },
       roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'coredns' },
-      subjects: [{ kind: 'ServiceAccount', ...place }],
+      subjects: [{ kind: 'ServiceAccount', ...dnsPlace }],
     },
-    { apiVersion: 'v1', kind: 'ConfigMap', metadata: place, data: { Corefile: corefile } },
-    {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: { ...place, labels },
-      spec: {
-        selector: { matchLabels: labels },
-        template: {
-          metadata: { labels },
-          spec: {
-            serviceAccountName: 'coredns',
-            priorityClassName: 'system-cluster-critical',
-            dnsPolicy: 'Default',
-            nodeSelector: { 'kubernetes.azure.com/mode': 'system' },
-            tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
-            containers: [
-              {
-                name: 'coredns',
-                image: imageNames.coredns,
-                args: ['-conf', '/etc/coredns/Corefile'],
-                readinessProbe: { httpGet: { path: '/ready', port: 8181 }, periodSeconds: 2, timeoutSeconds: 5 },
-                resources: { requests: { cpu: '20m', memory: '32Mi' }, limits: { memory: '170Mi' } },
-                securityContext: {
-                  readOnlyRootFilesystem: true,
-                  capabilities: { drop: ['ALL'], add: ['NET_BIND_SERVICE'] },
-                },
-                volumeMounts: [{ name: 'config', mountPath: '/etc/coredns', readOnly: true }],
-              },
-            ],
-            volumes: [{ name: 'config', configMap: { name: 'coredns' } }],
-          },
-        },
-      },
-    },
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata: dnsPlace, data: { Corefile: corefile } },
+    dnsDeployment(),
     {
       apiVersion: 'v1',
       kind: 'Service',
-      metadata: { name: 'kube-dns', namespace: 'kube-system', labels },
+      metadata: { name: 'kube-dns', namespace: 'kube-system', labels: dnsLabels },
       spec: {
         clusterIP: addresses.dns,
-        selector: labels,
+        selector: dnsLabels,
         ports: ['UDP', 'TCP'].map((protocol) => ({ name: `dns-${protocol.toLowerCase()}`, port: 53, protocol })),
       },
     },
   ]
+}
+
+function dnsDeployment(): object {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { ...dnsPlace, labels: dnsLabels },
+    spec: {
+      selector: { matchLabels: dnsLabels },
+      template: {
+        metadata: { labels: dnsLabels },
+        spec: {
+          serviceAccountName: 'coredns',
+          priorityClassName: 'system-cluster-critical',
+          dnsPolicy: 'Default',
+          nodeSelector: { 'kubernetes.azure.com/mode': 'system' },
+          tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
+          containers: [
+            {
+              name: 'coredns',
+              image: imageNames.coredns,
+              args: ['-conf', '/etc/coredns/Corefile'],
+              readinessProbe: { httpGet: { path: '/ready', port: 8181 }, periodSeconds: 2, timeoutSeconds: 5 },
+              resources: { requests: { cpu: '20m', memory: '32Mi' }, limits: { memory: '170Mi' } },
+              securityContext: {
+                readOnlyRootFilesystem: true,
+                capabilities: { drop: ['ALL'], add: ['NET_BIND_SERVICE'] },
+              },
+              volumeMounts: [{ name: 'config', mountPath: '/etc/coredns', readOnly: true }],
+            },
+          ],
+          volumes: [{ name: 'config', configMap: { name: 'coredns' } }],
+        },
+      },
+    },
+  }
 }
 
 function yaml(objects: readonly object[]): string {
