@@ -18,12 +18,17 @@ function otherThan(value: unknown): readonly unknown[] {
   return [null, 'x', 5, [value]]
 }
 
-/** Texts that are malformed in one place each. `accepts`: what is right there all the same. */
-export function malformed(good: string, accepts: (path: string, value: unknown) => boolean): readonly string[] {
-  const texts: string[] = []
+/** So many texts that are malformed in one place each. `accepts`: what is right there all the same. */
+export function malformed(
+  good: string,
+  accepts: (path: string, value: unknown) => boolean,
+  count = casesOfEach,
+): readonly string[] {
+  // Written when they are chosen: a document of a megabyte has tens of thousands of places.
+  const texts: (() => string)[] = []
   const json = JSON.parse(good) as unknown
   const visit = (value: unknown, path: string, put: (other: unknown) => unknown) => {
-    for (const other of otherThan(value)) if (!accepts(path, other)) texts.push(JSON.stringify(put(other)))
+    for (const other of otherThan(value)) if (!accepts(path, other)) texts.push(() => JSON.stringify(put(other)))
     if (typeof value !== 'object' || value === null) return
     for (const [key, each] of Object.entries(value))
       visit(each, `${path}.${key}`, (other) =>
@@ -31,11 +36,13 @@ export function malformed(good: string, accepts: (path: string, value: unknown) 
       )
   }
   visit(json, '', (other) => other)
-  const cut = Array.from({ length: casesOfEach }, (_, at) =>
-    good.slice(0, Math.floor((at * good.length) / casesOfEach)),
+  const cut = Array.from(
+    { length: casesOfEach },
+    (_, at) => () => good.slice(0, Math.floor((at * good.length) / casesOfEach)),
   )
-  const all = ['', 'null', '7', 'NaN', deep, `{"a":${deep}`, ...texts, ...cut]
-  return Array.from({ length: casesOfEach }, (_, at) => all[Math.floor((at * all.length) / casesOfEach)] as string)
+  const whole = ['', 'null', '7', 'NaN', deep, `{"a":${deep}`].map((text) => () => text)
+  const all = [...whole, ...texts, ...cut]
+  return Array.from({ length: count }, (_, at) => all[Math.floor((at * all.length) / count)]?.() ?? '')
 }
 
 /** Reports as a process does: what its log says, and its metric. */

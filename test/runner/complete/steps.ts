@@ -27,8 +27,8 @@ export const steps: readonly Step[] = [
     env: { CLUSTERS: '3000' },
   },
   {
-    name: 'outages of each length',
-    words: [...vitest, '--project', 'scenarios', 'nodes/outages'],
+    name: 'outages and faults of each kind',
+    words: [...vitest, '--project', 'scenarios', 'nodes/outages', 'nodes/server-faults', 'planning/kept-documents'],
     env: { JOINER_TEST_OUTAGES: 'all' },
   },
   { name: 'chaos on 1,000 seeds that are new', words: ['test/chaos/command.ts', '--seeds', '1000', '--new'] },
