@@ -27,8 +27,8 @@ const run = promisify(execFile)
 /** Where `npm run real-nodes` has its state. */
 export const ownStateDir = join(dirname(defaultStateDir()), 'real-nodes')
 
-/** The process that has the machine's only place for real nodes. */
-const owner = join(ownStateDir, 'pid')
+/** Who has the machine's only place for real nodes, whatever folder its state is in: the id of its process. */
+const owner = '/run/joiner-real-nodes.pid'
 
 /**
  * Takes the machine's place for real nodes, and removes what an earlier command has left. `joined`: whether VMs have real kubelets. Errors: what the machine
