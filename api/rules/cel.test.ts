@@ -79,4 +79,27 @@ describe('a variable of a policy', () => {
   ])('%s', (text, expected) => {
     expect(compileCel(text).evaluate(scope)).toEqual(expected)
   })
+
+  it('is not parsed where it filters by keys that no element has', () => {
+    const filter = (list: string, rest: string) => {
+      const policy = new CelScope({
+        self: [
+          { key: 'a', n: 1 },
+          { key: 'b', n: 2 },
+        ],
+        odd: [{}],
+      })
+      policy.define('all', 'self')
+      policy.define('odd', 'odd')
+      policy.define('found', `variables.${list}.filter(r, r.key in ${rest})`)
+      return () => compileCel('variables.found.size() == 0').evaluate(policy)
+    }
+    expect(filter('all', "['c', 'd'] && ]")()).toEqual({ kind: 'value', value: true })
+    expect(filter('all', "['c', 'a'] && ]")).toThrow('CEL')
+    expect(filter('all', "['c', 'a'] && r.n == 1")()).toEqual({ kind: 'value', value: false })
+    expect(filter('all', "['c', 'd'] && false || r.n == 1")()).toEqual({ kind: 'value', value: false })
+    expect(filter('all', "['c'] && false ? false : true")()).toEqual({ kind: 'value', value: false })
+    expect(filter('odd', "['c'] && r.n == 1")()).toEqual({ kind: 'failed', message: expect.stringContaining('key') })
+    expect(filter('none', "['c'] && r.n == 1")()).toEqual({ kind: 'failed', message: expect.any(String) })
+  })
 })

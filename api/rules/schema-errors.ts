@@ -115,10 +115,7 @@ function celErrors(schema: Json, value: unknown): readonly string[] {
   if (cel.length === 0) return []
   const scope = new CelScope({ self: value })
   return cel
-    .filter(({ rule }) => {
-      const expression = compileCel(rule)
-      return !expression.identifiers.has('oldSelf') && !expression.holds(scope)
-    })
+    .filter(({ rule }) => !/\boldSelf\b/.test(rule) && !compileCel(rule).holds(scope))
     .map(({ message }) => message)
 }
 
