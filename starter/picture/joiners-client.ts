@@ -38,7 +38,7 @@ async function requireJoiner(client: KubernetesClient, namespace: string): Promi
   if (seen.includes(true)) return
   throw new SourceError(
     `no process of Joiner has ever run in the namespace "${namespace}": it has no Lease ${leaderLeases.join(', ')}`,
-    "name Joiner's namespace by -n or JOINER_NAMESPACE (kubectl get leases -A | grep joiner-)",
+    "name Joiner's namespace by --joiner-namespace or JOINER_NAMESPACE (kubectl get leases -A | grep joiner-)",
   )
 }
 

@@ -1,5 +1,6 @@
 // What an answer is made of and could not be read. Nothing that is not known is shown as none: commands say what is missing, why, and what to do.
-import { ApiError, isForbidden, isNotFound } from '../../activities/kubernetes/client/api-error.ts'
+import { isForbidden, isNotFound, placeOf } from '../../activities/kubernetes/client/api-error.ts'
+import { KubeconfigError } from '../../activities/kubernetes/client/kubeconfig.ts'
 import { printableStart } from '../../core/values/printable.ts'
 import { CommandError, ReportedError } from '../document/reported-error.ts'
 
@@ -40,8 +41,9 @@ const longestReason = 400
 /** Returns what is missing, with the remedy for that error. */
 export function missingOf(what: string, error: unknown): Missing {
   const remedy = remedyOf(what, error)
+  const at = placeOf(error)
   return isForbidden(error)
-    ? { what, why: 'no right to read it', remedy, isForbidden: true }
+    ? { what, why: `no right to read it${at === undefined ? '' : ` at ${at}`}`, remedy, isForbidden: true }
     : { what, why: whyOf(error), remedy }
 }
 
@@ -54,12 +56,16 @@ export function unanswered(error: unknown): string {
 export function whyOf(error: unknown): string {
   const { code } = error as { readonly code?: unknown }
   const said =
-    error instanceof AggregateError ? error.errors.map(whyOf).join('; ') : (error as Error | undefined)?.message
+    error instanceof AggregateError
+      ? error.errors.map(whyOf).join('; ')
+      : error instanceof KubeconfigError
+        ? error.why
+        : (error as Error | undefined)?.message
   return printableStart((said || String(code ?? error)).replaceAll(/\s+/g, ' ').trim(), longestReason)
 }
 
 function remedyOf(what: string | undefined, error: unknown): string {
-  if (error instanceof SourceError) return error.remedy
+  if (error instanceof SourceError || error instanceof KubeconfigError) return error.remedy
   if (isForbidden(error))
     return /configmap|joiner-/i.test(what ?? (error as Error).message)
       ? "the role joiner-operator has that right in Joiner's namespace, which --joiner-namespace names"
@@ -67,9 +73,26 @@ function remedyOf(what: string | undefined, error: unknown): string {
         ? 'the role joiner-operator has that right'
         : `the role joiner-operator has that right (kubectl auth can-i list ${what.toLowerCase()} --all-namespaces)`
   if (isNotFound(error)) return 'install the CRDs where Joiner runs (joiner admin crds apply)'
-  if (error instanceof ApiError && error.code === 401) return 'log in again: kubectl get nodes does so, or says how'
-  return 'check that the API server answers (kubectl get --raw /readyz), --kubeconfig and --context'
+  const said = `${(error as { readonly code?: unknown } | undefined)?.code} ${whyOf(error)}`
+  const remedy =
+    remedies.find(([cause]) => cause.test(said))?.[1] ?? 'check that the API server answers (kubectl get --raw /readyz)'
+  const place = placeOf(error)
+  return place === undefined
+    ? `${remedy}, --kubeconfig and --context`
+    : `${remedy}; this is ${place}, --context names another`
 }
+
+/** What to do about an API server that gives no answer, by the code and the words of the error. */
+const remedies: readonly (readonly [cause: RegExp, remedy: string])[] = [
+  [/^401 /, 'log in again (az login), then run kubectl get nodes once, which shows what the login lacks'],
+  [/^(ENOTFOUND|EAI_AGAIN) /, 'join the network that knows its name, such as the VPN of a private cluster'],
+  [/ECONNREFUSED/, 'start the cluster (az aks start)'],
+  [/CERT|SELF_SIGNED|SIGNATURE/, 'take its certificate again (az aks get-credentials --overwrite-existing)'],
+  [
+    /the answer is not JSON/,
+    'let no proxy answer in its place: HTTPS_PROXY is not read, proxy-url of the kubeconfig is',
+  ],
+]
 
 /** Returns what is missing, those of one reason on one line: `pods, nodes: no right to read it; ask for ...`. */
 export function missingLines(missing: readonly Missing[]): readonly string[] {

@@ -37,3 +37,16 @@ export function isGone(error: unknown): boolean {
 export function isTooManyRequests(error: unknown): boolean {
   return error instanceof ApiError && error.code === 429
 }
+
+const places = new WeakMap<object, string>()
+
+/** Returns the error, which from now on is known to be of an API server. `place`: its address, and what a person calls it. */
+export function placed(error: unknown, place: string): unknown {
+  if (typeof error === 'object' && error !== null) places.set(error, place)
+  return error
+}
+
+/** Returns which API server an error is of; undefined: of none. */
+export function placeOf(error: unknown): string | undefined {
+  return typeof error === 'object' && error !== null ? places.get(error) : undefined
+}

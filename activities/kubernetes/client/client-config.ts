@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { delimiter } from 'node:path'
-import { asKubeconfig, type ChosenContext, impersonation, type KubeconfigSource, readKubeconfig } from './kubeconfig.ts'
+import {
+  asKubeconfig,
+  type ChosenContext,
+  impersonation,
+  KubeconfigError,
+  type KubeconfigSource,
+  readKubeconfig,
+} from './kubeconfig.ts'
 
 /** Interval of reading a token again, from its file or its plugin: tokens are renewed well before they end. */
 const tokenReadEveryMs = 5000
@@ -139,17 +146,21 @@ async function credentialPlugin(context: ChosenContext): Promise<Plugin> {
 /** Waits for a plugin. The library keeps what it writes, so one that asks for a login would seem to hang. Errors: the plugin fails, or is silent. */
 async function answered<T>({ name, user }: ChosenContext, asked: Promise<T>): Promise<T> {
   const what = `credential plugin ${user.exec?.command ?? user['auth-provider']?.name} of the context "${name}"`
-  const remedy = 'run kubectl get nodes once, which shows what it asks for'
+  const run = 'run kubectl get nodes once, which shows what it asks for'
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    const silent = new Error(`the ${what} did not answer in ${pluginMs / 1000} s; ${remedy}`)
+    const silent = new KubeconfigError(`the ${what} did not answer in ${pluginMs / 1000} s`, run)
     timer = setTimeout(() => reject(silent), pluginMs)
   })
   try {
     return await Promise.race([asked, late])
   } catch (error) {
-    const { message } = error as Error
-    throw message.startsWith('the credential') ? error : new Error(`the ${what} failed: ${message.trim()}; ${remedy}`)
+    if (error instanceof KubeconfigError) throw error
+    const message = (error as Error).message.trim()
+    const hint = user.exec?.installHint?.trim() || 'install it (kubelogin: az aks install-cli), or put it on the PATH'
+    throw message.endsWith('ENOENT')
+      ? new KubeconfigError(`the ${what} is not installed: ${message}`, hint)
+      : new KubeconfigError(`the ${what} failed: ${message}`, run)
   } finally {
     clearTimeout(timer)
   }

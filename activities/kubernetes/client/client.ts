@@ -13,7 +13,7 @@ import {
   type ReadOptions,
   type WatchEvent,
 } from './answers.ts'
-import { ApiError } from './api-error.ts'
+import { ApiError, placed } from './api-error.ts'
 import { type Connection, readConnection } from './client-config.ts'
 import type { Operation } from './json-patch.ts'
 import type { KubeconfigSource } from './kubeconfig.ts'
@@ -37,7 +37,7 @@ interface PagesOptions extends ReadOptions {
   readonly query?: RequestOptions['query']
 }
 
-interface ClientOptions extends Pick<Connection, 'server' | 'token' | 'headers'>, ClientSettings {
+interface ClientOptions extends Pick<Connection, 'server' | 'token' | 'headers' | 'context'>, ClientSettings {
   readonly connect: () => Dispatcher
 }
 
@@ -112,7 +112,10 @@ export class KubernetesClient {
     return KubernetesClient.of(await readConnection(source), settings)
   }
 
-  static of({ server, tls, token, headers, proxy }: Connection, settings: ClientSettings = {}): KubernetesClient {
+  static of(
+    { server, tls, token, headers, proxy, context }: Connection,
+    settings: ClientSettings = {},
+  ): KubernetesClient {
     const limits = { connections: 64, keepAliveTimeout: 30_000 }
     const connect = { ...tls, keepAliveInitialDelay: keepAliveDelayMs }
     return new KubernetesClient({
@@ -123,6 +126,7 @@ export class KubernetesClient {
           ? new Agent({ connect, ...limits })
           : new ProxyAgent({ uri: proxy, requestTls: tls, ...limits }),
       ...(headers && { headers }),
+      ...(context && { context }),
       ...settings,
     })
   }
@@ -192,7 +196,7 @@ export class KubernetesClient {
         continue
       }
       const isLarge = limit < pageSize && text.length >= largeText && parseLarge !== undefined
-      const page = listResult(path, isLarge ? await parseLarge(text) : parsed(what, text, headers))
+      const page = listResult(path, isLarge ? await parseLarge(text) : this.#parsed(what, text, headers))
       const bytesEach = text.length / Math.max(1, page.items.length)
       limit = Math.min(pageSize, Math.max(1, Math.floor((0.75 * mostPageBytes) / bytesEach)))
       next = page.continue
@@ -322,7 +326,15 @@ export class KubernetesClient {
     const send = () => this.#send(method, path, options)
     const { headers, body } = await admitted(this.#options.admission, { method, path, signal: options.signal }, send)
     const what = `${method} ${path}`
-    return parsed(what, await readWhole(body, what, limitsOf(path)), headers)
+    return this.#parsed(what, await readWhole(body, what, limitsOf(path)), headers)
+  }
+
+  #parsed(...answer: Parameters<typeof parsed>): Json {
+    try {
+      return parsed(...answer)
+    } catch (error) {
+      throw this.#placed(error)
+    }
   }
 
   async #send(method: Dispatcher.HttpMethod, path: string, options: RequestOptions): Promise<Dispatcher.ResponseData> {
@@ -351,13 +363,23 @@ export class KubernetesClient {
       },
       ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
       signal: AbortSignal.any([...(options.signal ? [options.signal] : []), late.signal]),
-    }).finally(() => clearTimeout(timer))
+    })
+      .catch((error: unknown) => {
+        throw this.#placed(error)
+      })
+      .finally(() => clearTimeout(timer))
     // Such errors may be those of what stands before the API server.
     if (response.statusCode < 500) this.#options.serverTime?.answered(response.headers['date']?.toString(), sentMs)
     if (response.statusCode < 300) return response
     const error = await apiError(method, path, response)
     if (error.code === 403) this.#onForbidden(error.message)
-    throw error
+    throw this.#placed(error)
+  }
+
+  /** Lets an error know which cluster it is of: a person's kubeconfig has several. */
+  #placed(error: unknown): unknown {
+    const { context } = this.#options
+    return placed(error, context === undefined ? this.server : `${this.server} (context "${context.name}")`)
   }
 }
 

@@ -13,6 +13,18 @@ export interface KubeconfigSource {
   readonly asGroups?: readonly string[]
 }
 
+/** Why a kubeconfig leads to no cluster, and what to do. */
+export class KubeconfigError extends Error {
+  readonly why: string
+  readonly remedy: string
+
+  constructor(why: string, remedy: string) {
+    super(`${why}; ${remedy}`)
+    this.why = why
+    this.remedy = remedy
+  }
+}
+
 /** The parts of a kubeconfig that are read here (https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/). */
 interface Kubeconfig {
   readonly 'current-context'?: string
@@ -58,6 +70,7 @@ interface UserEntry {
 interface ExecEntry {
   readonly command?: string
   readonly apiVersion?: string
+  readonly installHint?: string
   readonly env?: readonly { readonly name: string; readonly value: string }[] | null
 }
 
@@ -77,22 +90,30 @@ export function readKubeconfig(source: KubeconfigSource): ChosenContext {
   const present = source.files.filter((file) => existsSync(file))
   const all = source.files.join(', ')
   if (present.length === 0)
-    throw new Error(
-      `kubeconfig ${all}: there is no such file; run az aks get-credentials, or name another by KUBECONFIG or --kubeconfig`,
+    throw new KubeconfigError(
+      `kubeconfig ${all}: there is no such file`,
+      'run az aks get-credentials, or name another by KUBECONFIG or --kubeconfig',
     )
   const configs = present.map(parsed)
   const name = source.context ?? configs.map((config) => config['current-context']).find(Boolean)
   const contexts = configs.flatMap(({ contexts: own }) => own ?? [])
   const context = contexts.find((one) => one.name === name)?.context
   const available = `name one by --context: ${contexts.map((one) => one.name).join(', ') || 'there is none'}`
-  if (name === undefined) throw new Error(`kubeconfig ${all}: current-context is not set; ${available}`)
-  if (!context) throw new Error(`kubeconfig ${all}: there is no context "${name}"; ${available}`)
+  if (name === undefined) throw new KubeconfigError(`kubeconfig ${all}: current-context is not set`, available)
+  if (!context) throw new KubeconfigError(`kubeconfig ${all}: there is no context "${name}"`, available)
   const cluster = configs.flatMap(({ clusters }) => clusters ?? []).find((one) => one.name === context.cluster)?.cluster
   if (!cluster?.server)
-    throw new Error(
-      `kubeconfig ${all}: context "${name}" names no cluster with a server; correct it, or name another by --context`,
+    throw new KubeconfigError(
+      `kubeconfig ${all}: context "${name}" names no cluster with a server`,
+      'correct it, or name another by --context',
     )
-  const user = configs.flatMap(({ users }) => users ?? []).find((one) => one.name === context.user)?.user ?? {}
+  const user = configs.flatMap(({ users }) => users ?? []).find((one) => one.name === context.user)?.user
+  // As kubectl: requests of nobody would be answered with 401, which says nothing of the cause.
+  if (context.user && !user)
+    throw new KubeconfigError(
+      `kubeconfig ${all}: context "${name}" names the user "${context.user}", of whom it has no credentials`,
+      'run az aks get-credentials again, or name another context by --context',
+    )
   const { as, asGroups } = source
   return {
     name,
@@ -107,7 +128,10 @@ function parsed(file: string): Kubeconfig {
   try {
     config = parse(readFileSync(file, 'utf8')) as Kubeconfig | null
   } catch (error) {
-    throw new Error(`kubeconfig ${file}: cannot be read: ${(error as Error).message.split('\n')[0]}`, { cause: error })
+    throw new KubeconfigError(
+      `kubeconfig ${file}: cannot be read: ${(error as Error).message.split('\n')[0]}`,
+      'correct it, or name another by KUBECONFIG or --kubeconfig',
+    )
   }
   if (config === null || typeof config !== 'object') return {}
   const folder = dirname(resolve(file))

@@ -5,6 +5,7 @@ import { ApiError, isNotFound } from '../../../activities/kubernetes/client/api-
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { CommandError } from '../../document/reported-error.ts'
+import { unanswered } from '../../picture/missing.ts'
 
 /** The chart's names; both are settled (deploy/chart/templates). */
 const settingsName = 'joiner-settings'
@@ -116,10 +117,10 @@ async function settingsMap(client: KubernetesClient, namespace: string): Promise
   } catch (error) {
     if (isNotFound(error))
       throw new CommandError(
-        `there is no ConfigMap ${settingsName} in the namespace "${namespace}", so Joiner is not installed there; name its namespace by -n or JOINER_NAMESPACE (kubectl get configmaps -A --field-selector metadata.name=${settingsName})`,
+        `there is no ConfigMap ${settingsName} in the namespace "${namespace}", so Joiner is not installed there; name its namespace by --joiner-namespace or JOINER_NAMESPACE (kubectl get configmaps -A --field-selector metadata.name=${settingsName})`,
       )
     throw new CommandError(
-      `Joiner's settings, ConfigMap ${settingsName} in the namespace "${namespace}", cannot be read: ${(error as Error).message}`,
+      `Joiner's settings, ConfigMap ${settingsName} in the namespace "${namespace}", cannot be read: ${unanswered(error)}`,
     )
   }
 }

@@ -92,7 +92,8 @@ async function connectionOf(options: TemporalOptions) {
   } catch (error) {
     if (error instanceof CommandError) throw error
     throw new CommandError(
-      `${(error as Error).message}\nWithout a cluster, name Temporal's frontend by --temporal-address or TEMPORAL_ADDRESS.`,
+      (error as Error).message,
+      "Without a cluster, name Temporal's frontend by --temporal-address or TEMPORAL_ADDRESS.",
     )
   }
 }
