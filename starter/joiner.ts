@@ -43,6 +43,8 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 const program = new Command(isCompleting ? 'joiner' : programName)
   .description("A node autoscaler for AKS: Karpenter's API, Temporal's durability.")
   .version(version, '-V, --version', 'Print the version')
+  // So that none of its options is suggested for a mistake in those of a command.
+  .enablePositionalOptions()
   // As the help of the commands says: 2 for options that cannot be read.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 1 ? 2 : exitCode))
 

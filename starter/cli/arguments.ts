@@ -14,6 +14,10 @@ const anywhere = [
   '--cluster-name',
 ]
 
+/** Commands of files, before which kubectl's hands write -f. */
+const ofFiles = ['convert', 'simulate', 'validate']
+const namesFile = /^(-f|--filename)$/
+
 /** What was typed, with the words of the command in front. */
 export interface Typed {
   /** The command, its subcommand and what else stands before the first option. */
@@ -36,7 +40,8 @@ export function commandFirst(args: readonly string[]): Typed {
       at = end
     } else break
   }
-  const options = [...held, ...args.slice(at)]
+  const rest = args.slice(at)
+  const options = [...held, ...(ofFiles.includes(words[0] ?? '') ? rest.filter((arg) => !namesFile.test(arg)) : rest)]
   return words[0] === 'help' && words.length > 1
     ? { words: words.slice(1), options: ['--help', ...options] }
     : { words, options }

@@ -1,11 +1,22 @@
 import { once } from 'node:events'
 import { printable, printableLines } from '../../core/values/printable.ts'
 import type { CsvTable } from './csv.ts'
-import { type Document, type Line, wordsOf } from './document.ts'
+import { type Document, isLine, type Line, type Part, wordsOf } from './document.ts'
 import { linesOf } from './text.ts'
 
 /** How a command prints: for people, for people at any width, for programs, or as a file. */
-export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'csv' | 'markdown' | 'html'
+export type Format =
+  | 'table'
+  | 'wide'
+  /** A table of any width without its header. */
+  | 'plain'
+  | 'name'
+  | `custom-columns=${string}`
+  | 'json'
+  | 'yaml'
+  | 'csv'
+  | 'markdown'
+  | 'html'
 
 /** What a command answers, in each form that it has. JSON is made from the answer, and not from what people see of it. */
 export interface Answer {
@@ -43,23 +54,40 @@ export async function piecesOf(output: Format, { json, document, csv }: Answer):
       return [`${(await import('./markdown.ts')).markdownOf(document())}\n`]
     case 'html':
       return [`${(await import('./html.ts')).htmlOf(document())}\n`]
-    default:
+    case 'name':
+      return ended((await import('./csv.ts')).namesOf(json))
+    case 'plain':
+      return ended(linesOf(document().map((parts) => parts.map(withoutHeader))))
+    case 'table':
+    case 'wide':
       return ended(
         linesOf(document(), {
           width: output === 'wide' ? Number.POSITIVE_INFINITY : terminalWidth(),
           paint: (text) => text,
         }),
       )
+    default: {
+      const rows = (await import('./csv.ts')).customColumns(output.slice('custom-columns='.length), json)
+      return ended(linesOf([[{ rows }]]))
+    }
   }
+}
+
+function withoutHeader(part: Part): Part {
+  if (part === undefined || isLine(part) || !('rows' in part)) return part
+  const { header: _, ...rest } = part
+  return rest
 }
 
 function* ended(lines: Iterable<string>): Generator<string> {
   for (const line of lines) yield `${line}\n`
 }
 
-/** How many characters a line may have: those of the terminal, else any number. */
+/** How many characters a line may have: those of the terminal, which `--watch` names, else any number. */
 function terminalWidth(): number {
-  return (process.stdout.isTTY ? process.stdout.columns : 0) || Number.POSITIVE_INFINITY
+  return (
+    (process.stdout.isTTY ? process.stdout.columns : Number(process.env['JOINER_WIDTH'])) || Number.POSITIVE_INFINITY
+  )
 }
 
 /** Writes to standard output piece by piece, no faster than the reader takes them. */

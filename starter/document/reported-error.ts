@@ -12,3 +12,6 @@ export class CommandError extends ReportedError {}
 
 /** Bad input: the command ends with its messages. */
 export class InputError extends ReportedError {}
+
+/** What would be asked for, were it no dry run. */
+export class DryRun extends CommandError {}

@@ -9,7 +9,6 @@ import { runningCommands } from '../../core/workflow-queries.ts'
 import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../workflows/messages.ts'
 import { loopId } from '../cli/operate/ask-loop.ts'
 import type { TemporalAccess } from '../cli/operate/temporal-access.ts'
-import { whereToRun } from '../cli/operate/temporal-options.ts'
 import { MissingKeyError } from '../temporal/encryption.ts'
 import { unreadable } from '../temporal/findings/finding.ts'
 import { lookOnce, type ReadClaims } from '../temporal/findings/look.ts'
@@ -65,7 +64,7 @@ export interface TemporalScene extends Moment {
 
 /** Returns that nothing of Temporal could be read, since no connection came about. `message`: why and what to do, in lines. */
 export function temporalMissing(message: string): Missing {
-  const [why = '', ...remedies] = message.replace(whereToRun, '').trim().split('\n')
+  const [why = '', ...remedies] = message.trim().split('\n')
   const remedy = remedies.map((line) => line.trim()).join('; ')
   return { what: 'Temporal', why, remedy: remedy || 'joiner doctor looks at Temporal' }
 }

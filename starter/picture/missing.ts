@@ -73,13 +73,13 @@ function remedyOf(what: string | undefined, error: unknown): string {
         ? 'the role joiner-operator has that right'
         : `the role joiner-operator has that right (kubectl auth can-i list ${what.toLowerCase()} --all-namespaces)`
   if (isNotFound(error)) return 'install the CRDs where Joiner runs (joiner admin crds apply)'
-  const said = `${(error as { readonly code?: unknown } | undefined)?.code} ${whyOf(error)}`
-  const remedy =
-    remedies.find(([cause]) => cause.test(said))?.[1] ?? 'check that the API server answers (kubectl get --raw /readyz)'
+  const { code = '' } = error as { readonly code?: string | number }
+  const said = `${code} ${whyOf(error)}`
+  const known = remedies.find(([cause]) => cause.test(said))?.[1]
   const place = placeOf(error)
-  return place === undefined
-    ? `${remedy}, --kubeconfig and --context`
-    : `${remedy}; this is ${place}, --context names another`
+  const answers = 'check that the API server answers (kubectl get --raw /readyz)'
+  if (place !== undefined) return `${known ?? answers}; this is ${place}, --context names another`
+  return known === undefined ? `${answers}, --kubeconfig and --context` : `${known}; check --kubeconfig and --context`
 }
 
 /** What to do about an API server that gives no answer, by the code and the words of the error. */

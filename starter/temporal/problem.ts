@@ -97,7 +97,9 @@ function problemOf(options: ConnectOptions, met: Handshake, { error, now }: Fail
     case 'unreachable':
       return {
         what: `${place} cannot be reached: ${met.message}`,
-        remedies: ['check TEMPORAL_ADDRESS (chart: temporal.address) and that the frontend runs'],
+        remedies: [
+          'check --temporal-address, else TEMPORAL_ADDRESS (chart: temporal.address), and that the frontend runs',
+        ],
       }
     case 'silent':
       return {

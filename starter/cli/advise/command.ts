@@ -1,7 +1,13 @@
 import type { Command } from 'commander'
 import { InvalidArgumentError } from 'commander'
 import { defined } from '../../../core/values/defined.ts'
-import { type ConnectionOptions, connectionOptions, type OutputFormat, outputOption } from '../shared/options.ts'
+import {
+  another,
+  type ConnectionOptions,
+  connectionOptions,
+  type OutputFormat,
+  outputOption,
+} from '../shared/options.ts'
 
 const help = `
 Works beside any autoscaler, and installs and changes nothing: it gets and lists objects of the cluster, and asks Azure with the login of az login.
@@ -68,8 +74,4 @@ function budget(text: string): string {
   if (!/^(\d{1,9}|100%|\d{1,2}%)$/.test(text))
     throw new InvalidArgumentError('Write a number of nodes, or a share such as 50%.')
   return text
-}
-
-function another(file: string, before: readonly string[]): readonly string[] {
-  return [...before, file]
 }

@@ -2,20 +2,20 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { pausableReasons } from '../../../core/pauses/pauses.ts'
 import { print } from '../../document/print.ts'
 import { few } from '../../document/words.ts'
-import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
+import { type ClusterOptions, clusterOptions, type ListFormat, listOptions } from '../shared/options.ts'
 import type { PoolBudgets, Reason } from './report.ts'
 
 interface Options extends ClusterOptions {
   readonly disruptionReason?: Reason
   readonly days: number
-  readonly output: OutputFormat
+  readonly output: ListFormat
 }
 
 const mostDays = 92
 
 /** Adds what `budgets` takes, which shows what disruption budgets allow now and in the days to come. */
 export function registerBudgets(command: Command): void {
-  outputOption(clusterOptions(command))
+  listOptions(clusterOptions(command))
     .argument('[nodepools...]', 'NodePools (default: all)')
     .addOption(new Option('--disruption-reason <reason>', 'limit to this reason').choices([...pausableReasons]))
     .option('--days <count>', `days to look ahead, ${mostDays} at most`, days, 7)

@@ -4,19 +4,19 @@ import type { MarkStore } from '../../../activities/azure/capacity/mark-store.ts
 import type { Part } from '../../document/document.ts'
 import { print } from '../../document/print.ts'
 import { counted } from '../../document/words.ts'
-import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
+import { type ClusterOptions, clusterOptions, type ListFormat, listOptions, outputOption } from '../shared/options.ts'
 import { chosenMarks, type MarkFilter, marksTable } from './table.ts'
 
 interface Options extends MarkFilter, ClusterOptions {
-  readonly output: OutputFormat
+  readonly output: ListFormat
 }
 
 /** Adds what `capacity` takes, which shows and clears what Azure refused. */
 export function registerCapacity(command: Command): void {
-  common(command.command('list'))
+  common(listOptions(command.command('list')))
     .description('List excluded offerings with the refusal and the end')
     .action((options: Options) => run(options, (marks) => list(marks, options)))
-  common(command.command('clear'))
+  common(outputOption(command.command('clear')))
     .description('Offer excluded offerings again now, for example after a quota increase')
     .option('--all', 'all of it')
     .option('--dry-run', 'show what would be cleared')
@@ -42,7 +42,7 @@ Examples:
 }
 
 function common(command: Command): Command {
-  return outputOption(clusterOptions(command))
+  return clusterOptions(command)
     .option('--instance-type <name>', 'limit to this size, such as Standard_D4s_v5')
     .option('--family <name>', 'limit to this quota family, such as standardDSv5Family')
     .option('--node-class <name>', 'limit to what Azure refused to this AKSNodeClass alone')

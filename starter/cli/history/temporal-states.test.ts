@@ -5,7 +5,10 @@ import { installedWorld, type TemporalState, temporalStates } from '../../../tes
 const expected: Readonly<
   Record<TemporalState, { readonly code: number; readonly out?: RegExp; readonly err?: RegExp }>
 > = {
-  away: { code: 1, err: /^Temporal at 127\.0\.0\.1:1 cannot be reached: .*\n {2}check TEMPORAL_ADDRESS/ },
+  away: {
+    code: 1,
+    err: /^Temporal at 127\.0\.0\.1:1 cannot be reached: .*\n {2}check --temporal-address, else TEMPORAL_ADDRESS/,
+  },
   empty: {
     code: 0,
     out: /^no nodes since/,

@@ -1,5 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander'
-import { type ClusterOptions, clusterOptions, outputOption } from '../shared/options.ts'
+import type { Command } from 'commander'
+import { another, type ClusterOptions, clusterOptions, outputOption, wholeNumber } from '../shared/options.ts'
 import type { InstanceTypesSettings } from './run.ts'
 
 const help = `
@@ -87,14 +87,4 @@ async function takeSettings(options: ClusterOptions): Promise<void> {
   } catch (error) {
     console.error(`note: Joiner's settings are not read from a cluster: ${(error as Error).message}`)
   }
-}
-
-function another(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value]
-}
-
-function wholeNumber(text: string): number {
-  const count = Number(text)
-  if (!Number.isSafeInteger(count) || count < 1) throw new InvalidArgumentError('It must be a whole number from 1.')
-  return count
 }

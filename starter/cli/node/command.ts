@@ -1,14 +1,15 @@
 import type { Command } from 'commander'
 import { isScopeName } from '../../../core/pauses/pauses.ts'
-import { askerOptions, endOf, untilOption } from '../operate/request-options.ts'
+import { askerOptions, dryRunOption, endOf, untilOption } from '../operate/request-options.ts'
 import { type TemporalOptions, temporalOptions } from '../operate/temporal-options.ts'
 import { confirmed, reasonFor } from '../shared/confirm.ts'
-import { type OutputFormat, outputOption } from '../shared/options.ts'
+import { type ListFormat, listOptions, type OutputFormat, outputOption, watchOption } from '../shared/options.ts'
 import type { NodeAsking } from './run.ts'
 
 interface ReadOptions extends TemporalOptions {
   readonly nodepool?: string
-  readonly output: OutputFormat
+  readonly selector?: string
+  readonly output: ListFormat
 }
 
 interface AskOptions extends TemporalOptions {
@@ -38,10 +39,11 @@ export function registerNode(command: Command): void {
 }
 
 function registerReading(command: Command): void {
-  reading(command.command('list', { isDefault: true }).aliases(['ls', 'get']))
+  listOptions(temporalOptions(command.command('list', { isDefault: true }).aliases(['ls', 'get'])))
     .description('List NodeClaims with their phase, its start, what they wait for, the last failure, and their hold')
     .argument('[name]', 'name of a Node or NodeClaim, to show it as joiner node show')
     .option('--nodepool <name>', 'limit to nodes of this NodePool')
+    .option('-l, --selector <labels>', 'limit to NodeClaims with these labels, as kubectl takes them')
     .addHelpText(
       'after',
       `
@@ -53,7 +55,7 @@ Exit code: 0, 1 when something could not be asked, 2 for options that cannot be 
       const { listNodes, showNode } = await import('./run.ts')
       process.exitCode = name === undefined ? await listNodes(options) : await showNode(name, options)
     })
-  reading(command.command('show').alias('describe'))
+  watchOption(outputOption(temporalOptions(command.command('show').alias('describe'))))
     .description('Show one node: what it waits for, retried activities, its cause, remedies, conditions and events')
     .argument('<name>', nameHelp)
     .addHelpText(
@@ -71,7 +73,7 @@ Exit code: 0, 1 when something could not be asked, 2 when there is no such node.
 }
 
 function registerAsking(command: Command): void {
-  askerOptions(command.command('retry').argument('<name>', nameHelp))
+  asking(command.command('retry'))
     .description('Retry the current step now instead of after its back-off')
     .option('--reason <text>', 'reason to record in the event RetryNow')
     .addHelpText(
@@ -85,7 +87,7 @@ Examples:
 ${exitCodes}`,
     )
     .action((name: string, options: AskOptions) => ask(name, options, { what: 'retryNow', request: texts(options) }))
-  askerOptions(command.command('hold').argument('<name>', nameHelp))
+  asking(command.command('hold'))
     .description('Exclude a node from disruption for a time, or until it is released')
     .option('--reason <text>', 'reason to show with the hold (default: asked for on a terminal)')
     .addOption(untilOption('end of the hold'))
@@ -103,7 +105,7 @@ Examples:
 ${exitCodes}`,
     )
     .action(hold)
-  askerOptions(command.command('release').argument('<name>', nameHelp))
+  asking(command.command('release'))
     .description('End a hold')
     .addHelpText('after', `\n${exitCodes}`)
     .action((name: string, options: AskOptions) => ask(name, options, { what: 'release', request: texts(options) }))
@@ -111,7 +113,7 @@ ${exitCodes}`,
 }
 
 function registerForce(command: Command): void {
-  askerOptions(command.command('force-finish').argument('<name>', nameHelp))
+  asking(command.command('force-finish'))
     .description('Finish the deletion of a NodeClaim without waiting for pods, volumes or Azure')
     .requiredOption('--reason <text>', 'reason to record in the event ForceFinished')
     .option(
@@ -134,8 +136,9 @@ ${exitCodes}`,
     .action(forceFinish)
 }
 
-function reading(command: Command): Command {
-  return outputOption(temporalOptions(command))
+/** Adds what every request to one node takes. */
+function asking(command: Command): Command {
+  return askerOptions(dryRunOption(command.argument('<name>', nameHelp)))
 }
 
 function texts({ reason, by }: AskOptions): { readonly reason?: string; readonly by?: string } {

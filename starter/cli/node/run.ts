@@ -1,4 +1,5 @@
 import type { UpdateDefinition } from '@temporalio/common'
+import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
 import { similarName } from '../../../api/rules/similar-name.ts'
 import type {
   ForceFinishRequest,
@@ -18,16 +19,16 @@ import { nodeReport } from '../../answers/node-report.ts'
 import { isForPrograms, note, print } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { eventsOfClaim } from '../../picture/events.ts'
-import { nodeClaims } from '../../picture/from-cluster.ts'
+import { listed, nodeClaims } from '../../picture/from-cluster.ts'
 import { unanswered } from '../../picture/missing.ts'
 import { type NodePicture, readNode } from '../../picture/node-picture.ts'
-import { noteGaps, pictureOf } from '../../picture/picture.ts'
+import { needed, noteGaps, pictureOf } from '../../picture/picture.ts'
 import { withCluster } from '../access/cluster.ts'
 import { askLoop, noAnswer, requestTime, updateAnswer } from '../operate/ask-loop.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
-import type { OutputFormat } from '../shared/options.ts'
+import type { ListFormat } from '../shared/options.ts'
 
 import { findLifecycles, readLifecycles } from './read.ts'
 import {
@@ -42,19 +43,33 @@ import {
 } from './report.ts'
 
 interface Shown extends TemporalOptions {
-  readonly output: OutputFormat
+  readonly output: ListFormat
 }
 
 /** Prints all nodes. Returns the exit code. */
-export async function listNodes(options: Shown & { readonly nodepool?: string }): Promise<number> {
+export async function listNodes(
+  options: Shown & { readonly nodepool?: string; readonly selector?: string },
+): Promise<number> {
   const facts = await readBoth(options)
   const now = Date.now()
   const { nodepool } = options
-  const rows = nodeRows(facts, now).filter(({ nodePool }) => nodepool === undefined || nodePool === nodepool)
+  const chosen = await namesWith(options.selector, options)
+  const rows = nodeRows(facts, now).filter(
+    ({ nodePool, nodeClaim }) =>
+      (nodepool === undefined || nodePool === nodepool) && (chosen?.includes(nodeClaim) ?? true),
+  )
   if (facts.claims === undefined && facts.lifecycles === undefined) return 1
   await print(options.output, { json: rows.map(rowJson), document: () => [[listTable(rows, now)]] })
   const isWhole = facts.claims !== undefined && facts.lifecycles?.every(({ status }) => status !== 'silent') === true
   return isWhole ? 0 : 1
+}
+
+/** Returns the NodeClaims with these labels. Errors: `CommandError`. */
+async function namesWith(selector: string | undefined, options: Shown): Promise<readonly string[] | undefined> {
+  if (selector === undefined) return undefined
+  const parts = { claims: listed('nodeclaims', decodeNodeClaim, { labelSelector: selector }) }
+  const { claims } = needed(await pictureOf(options, parts, Date.now()), parts)
+  return claims.map(({ metadata }) => metadata.name)
 }
 
 /** Prints one node in full. Returns the exit code. */

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { isPlanId } from '../../../core/disruption/plan/plan-requests.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import type { InputFile } from '../shared/input.ts'
-import { askerOptions, type RequestOptions } from './request-options.ts'
+import { askerOptions, dryRunOption, type RequestOptions } from './request-options.ts'
 
 interface Options extends RequestOptions {
   readonly partial?: true
@@ -15,7 +15,7 @@ export const applyMs = 300_000
 /** Adds what `apply` takes. */
 export function registerApply(command: Command): void {
   askerOptions(
-    command
+    dryRunOption(command)
       .argument('<plan>', 'id or file of a plan made by joiner plan')
       .option('--partial', 'carry out the commands that are still valid')
       .option('--no-wait', 'return before the commands end'),
@@ -54,7 +54,7 @@ async function apply(named: string, options: Options): Promise<number> {
     ])
   const saved = isPlanId(named) ? undefined : planIn(await readPlanFile(named))
   return withTemporal(options, async (access) => {
-    const id = saved === undefined ? named : await keepPlan(saved, options)
+    const id = saved === undefined ? named : options.dryRun === true ? saved.id : await keepPlan(saved, options)
     const by = options.by ?? (await clusterFacts(options, { loop: 'disruption' })).by
     const request = { id, by, ...(options.partial === true ? { partial: true } : {}) }
     const answer = await askDisruption(access, { update: applyUpdate, request, limitMs: applyMs })

@@ -1,5 +1,6 @@
 import { WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client'
 import { expect, test } from 'vitest'
+import { DryRun } from '../../document/reported-error.ts'
 import { askNode, type NodeAsking } from '../node/run.ts'
 import { type Asking, askLoop } from './ask-loop.ts'
 import type { TemporalAccess } from './temporal-access.ts'
@@ -59,4 +60,15 @@ test('what cannot be taken back is never left for later', async () => {
   const asking: NodeAsking = { what: 'forceFinish', request: { reason: 'case 43' } }
   await expect(askNode(access, { name: 'a', workflowId: 'x' } as never, asking)).rejects.toThrow('no worker answered')
   expect(sent).toEqual([{ how: 'update', name: 'forceFinish', payload: { reason: 'case 43', at: time } }])
+})
+
+test('a dry run asks nobody, and says what would be asked for', async () => {
+  const { access, sent } = unanswered()
+  const dry: TemporalAccess = { ...access, isDry: true }
+  const lifecycle = { workflowId: 'joiner/local/nodeclaim/a', name: 'a', uid: 'u', phase: 'Ready', retried: [] }
+  await expect(askLoop(dry, 'disruption', { what: 'pause', request: { reason: 'release' } })).rejects.toThrow(
+    /^dry run: nothing is changed\. pause would go to workflow .*: \{"reason":"release"\}$/,
+  )
+  await expect(askNode(dry, lifecycle, { what: 'hold', request: { reason: 'dump' } })).rejects.toThrow(DryRun)
+  expect(sent).toEqual([])
 })

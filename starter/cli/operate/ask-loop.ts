@@ -8,7 +8,7 @@ import type { PauseRequest, ResumeRequest } from '../../../core/pauses/pause-req
 import type { LoopName } from '../../../core/pauses/pauses.ts'
 import { singletonIds, taskQueue } from '../../../core/task-queues.ts'
 import { type PauseAnswer, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
-import { CommandError } from '../../document/reported-error.ts'
+import { CommandError, DryRun } from '../../document/reported-error.ts'
 import type { TemporalAccess } from './temporal-access.ts'
 
 /** A loop answers within a second; longer means that nobody works for it. */
@@ -116,13 +116,17 @@ export interface Recipient {
 }
 
 /**
- * What a workflow answers to an update, which says when it was asked for; undefined: nothing in time. Errors: a refusal, a workflow that does not run.
+ * What a workflow answers to an update, which says when it was asked for; undefined: nothing in time. Errors: a refusal, a workflow that does not run, a dry run.
  */
 export async function updateAnswer<Answer, Request>(
-  { client, connection }: TemporalAccess,
+  { client, connection, isDry }: TemporalAccess,
   { workflowId, missing }: Recipient,
   { update, request, limitMs }: SentUpdate<Answer, Request>,
 ): Promise<Answer | undefined> {
+  if (isDry === true)
+    throw new DryRun(
+      `dry run: nothing is changed. ${update.name} would go to workflow ${workflowId}: ${JSON.stringify(request)}`,
+    )
   const handle = client.workflow.getHandle(workflowId)
   try {
     const dated = { ...request, at: requestTime() }

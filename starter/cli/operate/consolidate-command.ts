@@ -9,7 +9,13 @@ const consolidateMs = 300_000
 
 /** Adds what `consolidate` takes. */
 export function registerConsolidate(command: Command): void {
-  askerOptions(limitOptions(command.option('--no-wait', 'return before the commands end')))
+  askerOptions(
+    limitOptions(
+      command
+        .option('--no-wait', 'return before the commands end')
+        .option('--dry-run', 'only plan, as joiner plan --ignore-consolidate-after'),
+    ),
+  )
     .addHelpText(
       'after',
       `
@@ -28,7 +34,8 @@ Exit code: 0 when what was found is done (or begun, with --no-wait) or nothing w
     })
 }
 
-async function consolidate(options: Options): Promise<number> {
+async function consolidate({ dryRun, ...options }: Options): Promise<number> {
+  if (dryRun === true) return (await import('./plan-command.ts')).plan({ ...options, ignoreConsolidateAfter: true })
   // Loaded late: the clients of Temporal and Kubernetes would be most of the time of --help.
   const [{ withTemporal }, { askDisruption }, { clusterFacts }, { consolidateUpdate }, { carryOut }] =
     await Promise.all([

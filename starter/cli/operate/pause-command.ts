@@ -1,12 +1,20 @@
 import { type Command, Option } from 'commander'
 import { type LoopName, pausableReasons } from '../../../core/pauses/pauses.ts'
 import { isForPrograms, note, say, structured } from '../../document/print.ts'
-import { CommandError } from '../../document/reported-error.ts'
+import { CommandError, DryRun } from '../../document/reported-error.ts'
 import { reasonFor } from '../shared/confirm.ts'
 import { pauseJson } from '../shared/kept-json.ts'
 import type { OutputFormat } from '../shared/options.ts'
 import type { Asked, Asking } from './ask-loop.ts'
-import { askerOptions, endOf, type PauseTarget, type ScopeOptions, targetOf, untilOption } from './request-options.ts'
+import {
+  askerOptions,
+  dryRunOption,
+  endOf,
+  type PauseTarget,
+  type ScopeOptions,
+  targetOf,
+  untilOption,
+} from './request-options.ts'
 import { type TemporalOptions } from './temporal-options.ts'
 
 interface Common extends ScopeOptions, TemporalOptions {
@@ -66,7 +74,7 @@ Exit code: 0 when nothing of that scope is paused any more (also when nothing wa
 
 function common(command: Command): Command {
   return askerOptions(
-    command
+    dryRunOption(command)
       .option('--nodepool <name>', 'limit to disruption of nodes of this NodePool')
       .addOption(
         new Option('--disruption-reason <reason>', 'limit to disruption for this reason').choices(pausableReasons),
@@ -156,7 +164,7 @@ async function tryAsk(work: () => Promise<Asked>): Promise<Result> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof CommandError) return { kind: 'refused', message: error.message }
+    if (error instanceof CommandError && !(error instanceof DryRun)) return { kind: 'refused', message: error.message }
     throw error
   }
 }

@@ -41,7 +41,8 @@ Exit code: 0 when there is a plan, also one with nothing to do; 1 when there is 
     })
 }
 
-async function plan(options: Options): Promise<number> {
+/** Asks for a plan and prints it. Returns the exit code. */
+export async function plan(options: Options): Promise<number> {
   // Loaded late: the clients of Temporal and Kubernetes would be most of the time of --help.
   const [{ withTemporal }, { askDisruption }, { clusterFacts }, { planUpdate }, { readPlan }] = await Promise.all([
     import('./temporal-access.ts'),

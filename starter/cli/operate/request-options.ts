@@ -4,7 +4,7 @@ import { plannableReasons } from '../../../core/disruption/plan/plan-requests.ts
 import type { PauseRequest } from '../../../core/pauses/pause-requests.ts'
 import { isScopeName, type LoopName } from '../../../core/pauses/pauses.ts'
 import { defined } from '../../../core/values/defined.ts'
-import { type OutputFormat, outputOption } from '../shared/options.ts'
+import { another, type OutputFormat, outputOption, wholeNumber } from '../shared/options.ts'
 import { durationMs, timeMs } from '../shared/since.ts'
 import { type TemporalOptions, temporalOptions } from './temporal-options.ts'
 
@@ -28,6 +28,11 @@ export function askerOptions(command: Command): Command {
   )
 }
 
+/** Adds `--dry-run`. */
+export function dryRunOption(command: Command): Command {
+  return command.option('--dry-run', 'print what would be asked for, and change nothing')
+}
+
 /** `--until`. `what`: what ends then. */
 export function untilOption(what: string): Option {
   return new Option(
@@ -41,7 +46,7 @@ export function limitOptions(command: Command): Command {
   return command
     .option('--nodepool <name>', 'limit to nodes of this NodePool; repeatable', names)
     .option('--node <name>', 'limit to this node, by the name of its Node or NodeClaim; repeatable', names)
-    .option('--budget <count>', 'most nodes to disrupt per NodePool; disruption budgets still apply', count)
+    .option('--budget <count>', 'most nodes to disrupt per NodePool; disruption budgets still apply', wholeNumber)
 }
 
 /** Adds `--disruption-reason`. */
@@ -61,14 +66,7 @@ function reasonNames(value: string, before: readonly string[] = []): readonly st
 
 function names(value: string, before: readonly string[] = []): readonly string[] {
   if (!isScopeName(value)) throw new InvalidArgumentError('It is not the name of an object in Kubernetes.')
-  return [...before, value]
-}
-
-function count(text: string): number {
-  const value = Number(text)
-  if (!Number.isSafeInteger(value) || value < 1)
-    throw new InvalidArgumentError('It must be a whole number of nodes from 1 on.')
-  return value
+  return another(value, before)
 }
 
 /** The options as a request holds them. */

@@ -2,14 +2,15 @@ import type { Client, Connection } from '@temporalio/client'
 import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { listRuns } from '../../../activities/workflow-runs.ts'
 import { singletonIds } from '../../../core/task-queues.ts'
-import { CommandError } from '../../document/reported-error.ts'
+import { say } from '../../document/print.ts'
+import { CommandError, DryRun } from '../../document/reported-error.ts'
 import { volumeProblem } from '../../temporal/bundled.ts'
 import { connectClient, connectMs, temporalClient } from '../../temporal/connect.ts'
 import { explainTemporal } from '../../temporal/problem.ts'
 import { readTemporalSettings, type TemporalSettings } from '../../temporal/settings.ts'
 import { withCluster } from '../access/cluster.ts'
 import { type Reach, reachTemporal } from '../access/reach-temporal.ts'
-import { type TemporalOptions, whereToRun } from './temporal-options.ts'
+import type { TemporalOptions } from './temporal-options.ts'
 
 /** One cluster's Joiner in Temporal. */
 export interface TemporalAccess {
@@ -18,6 +19,8 @@ export interface TemporalAccess {
   readonly address: string
   readonly namespace: string
   readonly cluster: string
+  /** Whether nothing is to be asked for. */
+  readonly isDry?: true
 }
 
 /** What came of connecting. */
@@ -46,8 +49,12 @@ export async function withTemporal(
     return opened.exitCode
   }
   try {
-    return await work(opened.access)
+    return await work(options.dryRun === true ? { ...opened.access, isDry: true } : opened.access)
   } catch (error) {
+    if (error instanceof DryRun) {
+      say(...error.message.split('\n'))
+      return 0
+    }
     console.error(error instanceof CommandError ? error.message : await opened.explain(error))
     return 1
   } finally {
@@ -95,7 +102,7 @@ async function openReached(reach: Reach, options: TemporalOptions): Promise<Open
   })
   if (read.kind === 'errors') {
     const ways = '--temporal-address and --temporal-namespace come before the environment.'
-    return { kind: 'problem', message: [...read.errors, ways, whereToRun].join('\n'), exitCode: 2 }
+    return { kind: 'problem', message: [...read.errors, ways].join('\n'), exitCode: 2 }
   }
   for (const warning of read.warnings) console.error(warning)
   const { settings } = read
@@ -109,23 +116,22 @@ async function openReached(reach: Reach, options: TemporalOptions): Promise<Open
     return {
       kind: 'open',
       access: { client, connection, address, namespace, cluster },
-      explain: (error) => textOf(settings, error, false),
+      explain: (error) => textOf(settings, error),
       close: async () => {
         await connected.close()
         reach.dispose()
       },
     }
   } catch (error) {
-    const message =
-      error instanceof CommandError ? error.message : await textOf(settings, error, connection === undefined)
+    const message = error instanceof CommandError ? error.message : await textOf(settings, error)
     await connection?.close()
     return { kind: 'problem', message, exitCode: 1 }
   }
 }
 
-async function textOf(settings: TemporalSettings, error: unknown, isUnconnected: boolean): Promise<string> {
+async function textOf(settings: TemporalSettings, error: unknown): Promise<string> {
   const { what, remedies } = await explainTemporal(settings, error)
-  return [what, ...remedies.map((remedy) => `  ${remedy}`), ...(isUnconnected ? [whereToRun] : [])].join('\n')
+  return [what, ...remedies.map((remedy) => `  ${remedy}`)].join('\n')
 }
 
 /** The cluster that has a disruption loop, when there is one only. Errors: none, or several. */

@@ -6,6 +6,7 @@ export interface TemporalOptions extends ClusterOptions {
   readonly temporalAddress?: string
   readonly temporalNamespace?: string
   readonly clusterName?: string
+  readonly dryRun?: true
 }
 
 const temporalGroup = 'Temporal options:'
@@ -35,11 +36,12 @@ export function temporalOptions(command: Command): Command {
 /** Adds what `options` does: it lists what most commands take. */
 export function registerOptions(command: Command): void {
   temporalOptions(command)
-    .addHelpText('after', `\n${whereToRun}`)
+    .addHelpText(
+      'after',
+      `
+Commands read Joiner's settings from the cluster of the kubeconfig, and reach Temporal directly, or through the API server where its address does
+not answer from here. TEMPORAL_ADDRESS and Temporal's other variables come before those settings: TEMPORAL_TLS_CLIENT_CERT_PATH, TEMPORAL_API_KEY,
+TEMPORAL_PROFILE and so on (docs/temporal.md).`,
+    )
     .action(() => command.outputHelp())
 }
-
-/** Text for --help on where such a command can be run. */
-export const whereToRun = `It reads Joiner's settings from the cluster of the kubeconfig, and reaches Temporal directly, or through kubectl's port-forward
-where its address does not answer from here. TEMPORAL_ADDRESS and Temporal's other variables come before those settings: TEMPORAL_TLS_CLIENT_CERT_PATH,
-TEMPORAL_API_KEY, TEMPORAL_PROFILE and so on (docs/temporal.md).`

@@ -6,21 +6,23 @@ import type { Table } from '../../document/document.ts'
 import { print } from '../../document/print.ts'
 import { counted } from '../../document/words.ts'
 import { quarantineJson } from '../shared/kept-json.ts'
-import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
+import { type ClusterOptions, clusterOptions, type ListFormat, listOptions, outputOption } from '../shared/options.ts'
 
 interface Options extends ClusterOptions {
-  readonly output: OutputFormat
+  readonly output: ListFormat
+  readonly dryRun?: true
 }
 
 /** Adds what `quarantine` takes, which shows and clears what is left out of planning because it crashed passes. */
 export function registerQuarantine(command: Command): void {
-  common(command.command('list'))
+  listOptions(clusterOptions(command.command('list')))
     .description('List quarantined objects with cause and end')
     .action((options: Options) => run(options, (_, entries) => show(entries, options)))
-  common(command.command('clear'))
+  outputOption(clusterOptions(command.command('clear')))
     .description('Plan quarantined objects again, for example after an upgrade')
     .argument('[object]', 'kind, namespace and name, as in Pod/default/web-1; without a namespace where there is none')
     .option('--all', 'all of them')
+    .option('--dry-run', 'show what would be cleared')
     .addHelpText(
       'after',
       `
@@ -32,10 +34,6 @@ Exit code: 0 when it is cleared, 1 when the object is not quarantined or the clu
         return usage('name one object, such as Pod/default/web-1, or clear all of them by --all')
       return run(options, (store, entries) => clear(store, entries, { ...options, object }))
     })
-}
-
-function common(command: Command): Command {
-  return outputOption(clusterOptions(command))
 }
 
 /** Does the work with the quarantine. What of it cannot be read is noted. */
@@ -71,10 +69,14 @@ async function clear(
     console.error(`${object} is not quarantined; see joiner blocked objects list`)
     return 1
   }
-  // Entries that cannot be read go with it.
-  await store.read()
-  await store.remove(cleared.map(({ id }) => id))
-  return show(cleared, options, cleared.length > 0 ? `${counted(cleared.length, 'object')} cleared` : undefined)
+  const isDry = options.dryRun === true
+  if (!isDry) {
+    // Entries that cannot be read go with it.
+    await store.read()
+    await store.remove(cleared.map(({ id }) => id))
+  }
+  const done = `${counted(cleared.length, 'object')} ${isDry ? 'would be ' : ''}cleared`
+  return show(cleared, options, cleared.length > 0 ? done : undefined)
 }
 
 async function show(entries: readonly QuarantineEntry[], { output }: Options, done?: string): Promise<number> {

@@ -2,16 +2,16 @@ import type { Command } from 'commander'
 import { note, print } from '../../document/print.ts'
 import { ReportedError } from '../../document/reported-error.ts'
 import { counted } from '../../document/words.ts'
-import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
+import { type ClusterOptions, clusterOptions, type ListFormat, listOptions } from '../shared/options.ts'
 
 interface Options extends ClusterOptions {
   readonly all?: true
-  readonly output: OutputFormat
+  readonly output: ListFormat
 }
 
 /** Adds what `quota` takes, which shows vCPU quotas with what they keep NodePools from. */
 export function registerQuota(command: Command): void {
-  outputOption(clusterOptions(command))
+  listOptions(clusterOptions(command))
     .option('--all', 'include families that are neither used nor blocking')
     .addHelpText(
       'after',

@@ -89,8 +89,9 @@ describe('whatever is given in place of a file, a command says what is wrong in 
     }
   })
 
-  test('a directory is none of these, except to simulate', async () => {
-    expect(await run(['validate', folder])).toMatchObject({ code: 2, out: expect.stringMatching(/is a directory/) })
+  test('a directory is none of these, except to simulate and validate', async () => {
+    const below = { code: 2, out: expect.stringMatching(/^\S+utf16\.yaml: is UTF-16 text/m) }
+    expect(await run(['validate', folder])).toMatchObject(below)
     expect(await run(['convert', folder])).toMatchObject({ code: 2, err: expect.stringMatching(/is a directory/) })
     expect(await run(['apply', folder])).toMatchObject({ code: 1, err: expect.stringMatching(/is a directory/) })
   })

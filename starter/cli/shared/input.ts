@@ -1,4 +1,6 @@
+import { readdirSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { join } from 'node:path'
 import { ReportedError } from '../../document/reported-error.ts'
 
 /** A file as it lies on the disk, or standard input. Nothing of it was looked at yet. */
@@ -40,6 +42,27 @@ export async function needInput(file: string): Promise<InputFile> {
 /** How messages name a file. */
 export function inputName(file: string): string {
   return file === '-' ? 'standard input' : file
+}
+
+/** How names of manifests end. */
+export const manifestSuffixes = ['.json', '.yaml', '.yml']
+
+/** Returns the manifests below a directory, which may have none, or what is named. */
+export function filesOf(input: string): readonly string[] {
+  if (input === '-' || !isDirectory(input)) return [input]
+  return readdirSync(input, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && manifestSuffixes.some((suffix) => entry.name.endsWith(suffix)))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    // Reading it says what is wrong.
+    return false
+  }
 }
 
 class TooLarge extends Error {}

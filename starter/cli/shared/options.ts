@@ -1,7 +1,10 @@
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 
 /** How a command prints: for people, for people at any width, or for programs. */
 export type OutputFormat = 'table' | 'wide' | 'json' | 'yaml'
+
+/** How a list prints: also for scripts, as kubectl does. */
+export type ListFormat = OutputFormat | 'plain' | 'name' | `custom-columns=${string}`
 
 /** Which cluster a command talks to, and as whom. */
 export interface ConnectionOptions {
@@ -25,6 +28,36 @@ export function outputOption(command: Command, more: readonly string[] = []): Co
       .choices(formats)
       .default('table'),
   )
+}
+
+const columnsHint = 'custom-columns=TITLE:.field,...'
+
+/** Adds `-o` with the formats of lists, `--no-headers` and `--watch`. */
+export function listOptions(command: Command): Command {
+  const formats = ['table', 'wide', 'name', columnsHint, 'json', 'yaml']
+  const output = new Option('-o, --output <format>', 'output format; wide ignores the width of the terminal')
+    .choices(formats)
+    .default('table')
+    .argParser((text: string) => {
+      if (text.startsWith('custom-columns=') || (formats.includes(text) && text !== columnsHint)) return text
+      throw new InvalidArgumentError(`Allowed choices are ${formats.join(', ')}.`)
+    })
+  return watchOption(command)
+    .addOption(output)
+    .option('--no-headers', 'print tables without their header')
+    .hook('preAction', (_, asked) => {
+      const { headers, output } = asked.opts<{ readonly headers: boolean; readonly output: string }>()
+      if (!headers && ['table', 'wide'].includes(output)) asked.setOptionValue('output', 'plain')
+    })
+}
+
+/** Adds `--watch`, which answers again and again. */
+export function watchOption(command: Command): Command {
+  return command
+    .option('-w, --watch', 'answer again every 5 seconds, until Ctrl-C')
+    .hook('preAction', async (_, asked) => {
+      if (asked.opts()['watch'] === true) process.exit(await (await import('./watch.ts')).watch())
+    })
 }
 
 /** Adds the options by which kubectl, too, finds a cluster. */
@@ -52,6 +85,14 @@ function grouped(flags: string, description: string): Option {
   return new Option(flags, description).helpGroup(clusterGroup)
 }
 
-function another(value: string, before: readonly string[] = []): readonly string[] {
+/** Parses an option that may be given again. */
+export function another(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value]
+}
+
+/** Parses a count. */
+export function wholeNumber(text: string): number {
+  const count = Number(text)
+  if (!Number.isSafeInteger(count) || count < 1) throw new InvalidArgumentError('It must be a whole number from 1.')
+  return count
 }

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { outputOption } from '../shared/options.ts'
+import { another, outputOption, wholeNumber } from '../shared/options.ts'
 import type { SimulateSettings } from './simulate.ts'
 
 const manifestHelp = `
@@ -66,7 +66,7 @@ export function registerSimulate(command: Command): void {
     .option('--feature-gates <list>', 'Name=true or Name=false, separated by commas')
     .option('--scheduler-config <file>', 'YAML with podTopologySpread.defaultConstraints')
     .option('--time', 'write the duration of each round to standard error as JSON')
-    .option('--rounds <count>', 'number of times to solve in one process', roundCount, 1)
+    .option('--rounds <count>', 'number of times to solve in one process', wholeNumber, 1)
     .addHelpText('after', manifestHelp)
     .action(async (files: readonly string[], options: Options) => {
       process.exitCode = await runSimulate(files.length === 0 ? ['-'] : files, options)
@@ -94,17 +94,7 @@ async function runSimulate(inputs: readonly string[], options: Options): Promise
   return simulate({ files, prices, settings, ...(catalog && { catalog }), ...(schedulerConfig && { schedulerConfig }) })
 }
 
-function another(file: string, before: readonly string[]): readonly string[] {
-  return [...before, file]
-}
-
 function timeText(text: string): string {
   if (Number.isNaN(Date.parse(text))) throw new InvalidArgumentError('Write a time such as 2026-03-01T12:00:00Z.')
   return text
-}
-
-function roundCount(text: string): number {
-  const count = Number(text)
-  if (!Number.isSafeInteger(count) || count < 1) throw new InvalidArgumentError('It must be a whole number from 1.')
-  return count
 }

@@ -3,7 +3,7 @@ import { withoutSweeps } from '../../../core/workflow-queries.ts'
 import type { Part } from '../../document/document.ts'
 import { note, print } from '../../document/print.ts'
 import { type TemporalOptions, temporalOptions } from '../operate/temporal-options.ts'
-import { type OutputFormat, outputOption } from '../shared/options.ts'
+import { type OutputFormat, outputOption, watchOption } from '../shared/options.ts'
 
 interface Options extends TemporalOptions {
   readonly temporalUi?: string
@@ -12,7 +12,7 @@ interface Options extends TemporalOptions {
 
 /** Adds what `status` takes. */
 export function registerStatus(command: Command): void {
-  outputOption(temporalOptions(command))
+  watchOption(outputOption(temporalOptions(command)))
     .addOption(temporalUiOption())
     .addHelpText(
       'after',

@@ -5,7 +5,7 @@ import { type OutputFormat, outputOption } from '../shared/options.ts'
 /** Adds what `validate` takes. */
 export function registerValidate(command: Command): void {
   outputOption(command)
-    .argument('<files...>', 'YAML files of manifests, or - for standard input')
+    .argument('<files...>', 'manifest files and directories, or - for standard input')
     .addHelpText(
       'after',
       `
@@ -17,11 +17,14 @@ Exit code: 0 when all are valid, 1 when something in them is not, 2 for files or
 }
 
 async function validate(names: readonly string[], output: OutputFormat): Promise<number> {
-  const [{ readInput }, { validateFiles }] = await Promise.all([
+  const [{ filesOf, readInput }, { validateFiles }] = await Promise.all([
     import('../shared/input.ts'),
     import('./validate-files.ts'),
   ])
   const files: (InputFile | UnreadableFile)[] = []
-  for (const name of names) files.push(await readInput(name))
+  for (const name of names) {
+    const below = filesOf(name)
+    for (const file of below.length === 0 ? [name] : below) files.push(await readInput(file))
+  }
   return validateFiles({ files, output })
 }

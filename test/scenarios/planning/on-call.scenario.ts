@@ -132,7 +132,9 @@ test('Temporal is away: status says so first, says what it does not know, and en
   expect(away.code).toBe(1)
   expect(away.text).toMatch(/^not read: Temporal at \S+ cannot be reached/m)
   // The remedy: the frontend runs, at the address that Joiner has.
-  expect(away.text).toMatch(/^ {2}check TEMPORAL_ADDRESS \(chart: temporal.address\) and that the frontend runs$/m)
+  expect(away.text).toMatch(
+    /^ {2}check --temporal-address, else TEMPORAL_ADDRESS \(chart: temporal.address\), and that the frontend runs$/m,
+  )
   expect(away.text).toContain('which disruption commands are under way is not known')
   expect(away.text).not.toMatch(/no disruption command is under way|nothing is wrong/)
   await back
