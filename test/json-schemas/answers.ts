@@ -42,7 +42,13 @@ export const jsonAnswers: Readonly<Record<string, JsonAnswer>> = {
   status: { file: 'status/command.ts', text: 'json = {' },
   top: { file: 'top/command.ts', text: 'json: view' },
   validate: { file: 'validate/validate-files.ts', text: 'json: results' },
-  'why node': { file: 'why/command.ts', text: 'json: report, document: () => nodeDocument' },
+  // `why any` prints what one of these three prints.
+  'why node': {
+    file: 'why/command.ts',
+    text: 'json: report, document: () => nodeDocument',
+    also: ['why any'],
+  },
+  'why nodepool': { file: 'why/command.ts', text: 'json: report, document: () => nodePoolDocument' },
   'why pod': { file: 'why/command.ts', text: 'json: report, document: () => podDocument' },
 }
 

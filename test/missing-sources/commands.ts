@@ -83,6 +83,12 @@ export const reading: readonly Reading[] = [
   },
   { command: 'why node', words: ({ node }) => ['why', 'node', node], needs: ofNode, adorns: ['events'] },
   {
+    command: 'why nodepool',
+    words: () => ['why', 'nodepool', 'general'],
+    needs: ['nodepools'],
+    adorns: ['joiner-pauses', 'joiner-waiting-pods'],
+  },
+  {
     command: 'why pod',
     of: 'a pod that waits',
     words: ({ waiting }) => ['why', 'pod', waiting],
@@ -129,6 +135,7 @@ export const reading: readonly Reading[] = [
 
 /** Commands that read as well, and that other suites try with their sources missing; each with the reason. */
 export const readingApart: Readonly<Record<string, string>> = {
+  'why any': 'it does what why node, why nodepool and why pod do',
   ui: 'it serves the page until it is ended; what it cannot read is in `missing` of its stream (starter/view, starter/ui/server)',
   'blocked quota':
     'its other sources: Azure is not simulated for commands in virtual time, and it asks that first (test/readers/doctor-azure.ts)',
