@@ -1,5 +1,5 @@
 import type { Random } from '../../bench/workloads/random.ts'
-import type { Fault } from '../../deploy/local/azure/admin/faults.ts'
+import type { Fault } from '../../deploy/local/azure/admin/fault-shape.ts'
 import { traceKeys } from '../command-writes.ts'
 import type { PlannedStop, StopPoint } from '../fast/network.ts'
 

@@ -1,5 +1,5 @@
 import { Random } from '../../bench/workloads/random.ts'
-import type { Fault } from '../../deploy/local/azure/admin/faults.ts'
+import type { Fault } from '../../deploy/local/azure/admin/fault-shape.ts'
 
 /** Deployments whose pods come and go. */
 export const workloads = ['spread', 'packed'] as const

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { simulatedAzure } from '../../../test/simulated-azure.ts'
 import { arm, collect, credential, group, nicConfiguration, vmBody } from '../../../test/simulator/sdk-clients.ts'
 import { ids, subnetId } from '../../../test/simulator/simulator-process.ts'
-import type { Fault } from './admin/faults.ts'
+import type { Fault } from './admin/fault-shape.ts'
 import type { LiveSettings } from './admin/settings.ts'
 
 const { simulator, azure } = await simulatedAzure()

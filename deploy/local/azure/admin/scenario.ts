@@ -1,6 +1,7 @@
 import { isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml'
 import { z } from 'zod'
 import {
+  type Checked,
   judged,
   list,
   numberFrom,
@@ -12,37 +13,9 @@ import {
   wrong,
 } from '../../../../api/shapes/shape.ts'
 import { matchFields } from '../catalogue/capacity-settings.ts'
-import type { Publication } from '../images/image-versions.ts'
 import { publicationShape } from './admin-settings.ts'
 import { faultShape } from './fault-shape.ts'
-import type { Fault, Match } from './faults.ts'
-import { type LiveSettings, problemText, settingsShape } from './settings.ts'
-
-/** What happens when: steps at times from the start. */
-export interface Scenario {
-  readonly steps: readonly ScenarioStep[]
-}
-
-export interface ScenarioStep {
-  readonly atMs: number
-  /** Its line in the file, to be named when it is told of. */
-  readonly line: number
-  readonly clearFaults?: boolean
-  readonly settings?: LiveSettings
-  readonly faults?: readonly Fault[]
-  readonly vms?: readonly VmAction[]
-  readonly publish?: Publication
-}
-
-/** What becomes of VMs that match. */
-export interface VmAction {
-  readonly do: 'evict' | 'delete' | 'stop' | 'freeze'
-  readonly match?: Match & { readonly name?: string }
-  /** How many, oldest first. Default: all. */
-  readonly count?: number
-  /** Which part of them, oldest first, from 0 to 1. Default 1. */
-  readonly share?: number
-}
+import { problemText, settingsShape } from './settings.ts'
 
 /** A scenario that cannot be read. The message names file, line, field, value and remedy. */
 export class ScenarioError extends Error {}
@@ -53,6 +26,7 @@ const time = judged<string | number>((value) =>
   timeMs(value) === undefined ? wrong(value, 'write a time from the start such as 0, 500ms, 90s, 5m or 1h') : undefined,
 )
 
+/** What becomes of VMs that match, oldest first. Default of `count` and `share`: all. `share`: which part of them, from 0 to 1. */
 const action = strictRecord(
   {
     do: oneOf('evict', 'delete', 'stop', 'freeze'),
@@ -79,6 +53,15 @@ const step = strictRecord(
 
 const shape = strictRecord({ steps: list(step) }, ['steps'])
 
+/** What happens when: steps at times from the start. */
+export interface Scenario {
+  readonly steps: readonly ScenarioStep[]
+}
+
+/** `line`: its line in the file, to be named when it is told of. */
+export type ScenarioStep = Omit<Checked<typeof step>, 'at'> & { readonly atMs: number; readonly line: number }
+export type VmAction = Checked<typeof action>
+
 /** Reads a scenario. Errors: ScenarioError with the line of what is wrong. `name` is how errors call the text. */
 export function parseScenario(yaml: string, name: string): Scenario {
   const lines = new LineCounter()
@@ -91,7 +74,7 @@ export function parseScenario(yaml: string, name: string): Scenario {
   const problem = problemOf(shape, content)
   const lineOf = (path: readonly (string | number)[]) => lineAt(document.contents, path, lines)
   if (problem !== undefined) throw new ScenarioError(`${name}:${lineOf(problem.path)}: ${stepText(problem)}`)
-  const { steps } = content as { readonly steps: readonly (Omit<ScenarioStep, 'atMs' | 'line'> & { at: unknown })[] }
+  const { steps } = content as Checked<typeof shape>
   return {
     steps: steps.map(({ at, ...rest }, index) => ({ ...rest, atMs: timeMs(at) ?? 0, line: lineOf(['steps', index]) })),
   }
