@@ -1,13 +1,6 @@
 /** Units that Grafana knows, as far as the boards use them. */
 type Unit = 'short' | 's' | 'ops' | 'percent' | 'percentunit' | 'bytes' | 'currencyUSD' | 'cores' | 'bool'
 
-/** A series of a panel. Of several processes that report the same, expressions take the maximum or the sum (docs/telemetry.md). */
-interface Query {
-  readonly expr: string
-  /** Labels in braces, such as `{{nodepool}}`. */
-  readonly legend: string
-}
-
 /** A panel; `stat` shows the last value alone. */
 interface Panel {
   readonly title: string
@@ -15,7 +8,11 @@ interface Panel {
   readonly description: string
   readonly unit: Unit
   readonly kind?: 'timeseries' | 'stat'
-  readonly queries: readonly Query[]
+  /**
+   * Expressions by the legend of their series, with labels in braces such as `{{nodepool}}`. Of several processes that report the same, they take the
+   * maximum or the sum (docs/telemetry.md).
+   */
+  readonly queries: Readonly<Record<string, string>>
 }
 
 /** A board of Grafana: rows of panels. */
@@ -119,11 +116,11 @@ function panelJson({ title, description, unit, kind = 'timeseries', queries }: P
       kind === 'stat'
         ? { reduceOptions: { calcs: ['lastNotNull'] }, colorMode: 'none', graphMode: 'area' }
         : { legend: { displayMode: 'list', placement: 'bottom' }, tooltip: { mode: 'multi', sort: 'desc' } },
-    targets: queries.map(({ expr, legend }, index) => ({
+    targets: Object.entries(queries).map(([legendFormat, expr], index) => ({
       refId: String.fromCharCode(65 + index),
       datasource,
       expr,
-      legendFormat: legend,
+      legendFormat,
     })),
   }
 }

@@ -20,14 +20,14 @@ export const costBoard: Board = {
           unit: 'currencyUSD',
           description:
             'Price of all nodes of the chosen NodePools, in USD an hour. Disks, network and discounts are not in it.',
-          queries: [{ expr: `sum(${cost}) or vector(0)`, legend: 'USD an hour' }],
+          queries: { 'USD an hour': `sum(${cost}) or vector(0)` },
         },
         {
           title: 'Cost a month, if it stayed so',
           kind: 'stat',
           unit: 'currencyUSD',
           description: 'The same for 730 hours.',
-          queries: [{ expr: `sum(${cost}) * ${hoursOfMonth} or vector(0)`, legend: 'USD a month' }],
+          queries: { 'USD a month': `sum(${cost}) * ${hoursOfMonth} or vector(0)` },
         },
         {
           title: 'Requested CPU',
@@ -35,14 +35,14 @@ export const costBoard: Board = {
           unit: 'percent',
           description:
             'Requested of allocatable CPU, all nodes of the cluster together. What is low costs money for nothing.',
-          queries: [{ expr: 'max(karpenter_cluster_utilization_percent{resource_type="cpu"})', legend: 'CPU' }],
+          queries: { CPU: 'max(karpenter_cluster_utilization_percent{resource_type="cpu"})' },
         },
         {
           title: 'Requested memory',
           kind: 'stat',
           unit: 'percent',
           description: 'The same of memory.',
-          queries: [{ expr: 'max(karpenter_cluster_utilization_percent{resource_type="memory"})', legend: 'memory' }],
+          queries: { memory: 'max(karpenter_cluster_utilization_percent{resource_type="memory"})' },
         },
       ],
     },
@@ -53,36 +53,30 @@ export const costBoard: Board = {
           title: 'Cost by NodePool',
           unit: 'currencyUSD',
           description: 'USD an hour.',
-          queries: [{ expr: cost, legend: '{{nodepool}}' }],
+          queries: { '{{nodepool}}': cost },
         },
         {
           title: 'Taken off by disruption',
           unit: 'currencyUSD',
           description:
             'USD an hour that commands of the last day took off, by NodePool and reason. An increase, as after drift, is not subtracted.',
-          queries: [
-            {
-              expr: `sum by (nodepool, reason) (increase(joiner_disruption_savings_dollars_per_hour_total{${pool}}[1d]))`,
-              legend: '{{nodepool}} {{reason}}',
-            },
-          ],
+          queries: {
+            '{{nodepool}} {{reason}}': `sum by (nodepool, reason) (increase(joiner_disruption_savings_dollars_per_hour_total{${pool}}[1d]))`,
+          },
         },
         {
           title: 'Nodes by capacity type',
           unit: 'short',
           description: 'Spot and on-demand nodes.',
-          queries: [
-            {
-              expr: `count by (capacity_type) (karpenter_nodes_allocatable{resource_type="cpu", managed="true", ${pool}})`,
-              legend: '{{capacity_type}}',
-            },
-          ],
+          queries: {
+            '{{capacity_type}}': `count by (capacity_type) (karpenter_nodes_allocatable{resource_type="cpu", managed="true", ${pool}})`,
+          },
         },
         {
           title: 'Age of prices',
           unit: 's',
           description: 'Age of the prices in use, by where they are from. modelled: no price list was ever read.',
-          queries: [{ expr: 'max by (source) (joiner_prices_age_seconds)', legend: '{{source}}' }],
+          queries: { '{{source}}': 'max by (source) (joiner_prices_age_seconds)' },
         },
       ],
     },

@@ -24,7 +24,7 @@ export function panelExpressions(): readonly Used[] {
   const own = boards.flatMap(({ title, rows }) =>
     rows.flatMap(({ panels }) =>
       panels.flatMap((panel) =>
-        panel.queries.map(({ expr }) => ({
+        Object.values(panel.queries).map((expr) => ({
           owner: title,
           title: panel.title,
           expr: withVariables(expr),
