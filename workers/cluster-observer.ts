@@ -1,7 +1,6 @@
 import type { Registry } from 'prom-client'
 import type { Catalogue } from '../activities/azure/catalogue/catalogue.ts'
-import { observeBudgets } from '../activities/disruption/budget-metrics.ts'
-import { observeCommandsInFlight } from '../activities/disruption/commands-in-flight.ts'
+import { observeBudgets, observeCommandsInFlight } from '../activities/disruption/budget-metrics.ts'
 import type { ClusterCache } from '../activities/kubernetes/cache/cluster-cache.ts'
 import { instanceTypes } from '../activities/node-overlays/pool-types.ts'
 import { observeNodePoolCost } from '../activities/provisioning/node-pool-cost.ts'

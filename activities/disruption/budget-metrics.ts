@@ -1,10 +1,13 @@
 import { Gauge, type Registry } from 'prom-client'
 import { allowedDisruptions } from '../../core/disruption/budgets/budgets.ts'
 import { budgetUses } from '../../core/disruption/candidates.ts'
+import { methodFacts } from '../../core/disruption/command.ts'
 import type { Node, NodeClaim, NodePool } from '../../core/objects.ts'
 import { pausableReasons } from '../../core/pauses/pauses.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
+import { stampOf } from '../kubernetes/commands/command-objects.ts'
+import { commandMethod } from './proposals.ts'
 
 /** The part of the watch cache that the gauges read, as it is at that moment. */
 interface ObservedCluster {
@@ -76,5 +79,30 @@ function countsOf(cluster: ObservedCluster): readonly Count[] {
       consuming: own.filter((one) => uses.get(one) === 'disrupted').length,
       consumingRepairs: own.filter((one) => repairs.get(one) === 'disrupted').length,
     }
+  })
+}
+
+/** Publishes the running disruption commands, by the stamps of their candidates; computed on each scrape, so also while nothing is evaluated. */
+export function observeCommandsInFlight(
+  nodeClaims: { values(): Iterable<NodeClaim> },
+  isReported: () => boolean,
+  registry: Registry,
+): Gauge {
+  return new Gauge({
+    name: 'joiner_disruption_commands_in_flight',
+    help: 'Disruption commands that are running.',
+    labelNames: ['reason', 'consolidation_type'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      if (!isReported()) return
+      const stamps = new Set([...nodeClaims.values()].map(stampOf))
+      for (const stamp of stamps) {
+        const method = stamp && commandMethod(stamp)
+        if (!method) continue
+        const { reason, consolidationType } = methodFacts[method]
+        this.inc({ reason: reason.toLowerCase(), consolidation_type: consolidationType })
+      }
+    },
   })
 }

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { annotations } from '../../core/requirements/labels.ts'
 import { sampleClaim } from '../../test/samples/sample-objects.ts'
-import { observeCommandsInFlight } from './commands-in-flight.ts'
+import { observeCommandsInFlight } from './budget-metrics.ts'
 
 test('each command counts once, however many nodes it has, and is gone with its stamps', async () => {
   const registry = new Registry()

@@ -31,8 +31,8 @@ const mostScore = 1000
 
 /**
  * Metrics of disruption as it happens, by Karpenter's names and with the labels of 1.15 (reference/karpenter-core.md 6.1,
- * reference/karpenter-1.15.md 6). Budgets, costs and commands in flight are computed on each scrape: `budget-metrics.ts`, `node-pool-cost.ts`,
- * `commands-in-flight.ts`.
+ * reference/karpenter-1.15.md 6). Budgets, commands in flight and costs are computed on each scrape: `budget-metrics.ts`,
+ * `node-pool-cost.ts`.
  */
 export class DisruptionMetrics {
   readonly #all: ReturnType<typeof create>

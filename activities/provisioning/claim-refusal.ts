@@ -1,5 +1,8 @@
-import { nodeClaimErrors } from '../../api/rules/node-claim-errors.ts'
-import { errorText } from '../../core/values/field-error.ts'
+import { nodeClaimSpec } from '../../api/node-claim.ts'
+import { judge } from '../../api/rules/schema-errors.ts'
+import { metadataErrors } from '../../core/metadata-errors.ts'
+import { type ClaimValues, claimValueErrors } from '../../core/node-claim/values.ts'
+import { errorText, type FieldError } from '../../core/values/field-error.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
 import { ApiError } from '../kubernetes/client/api-error.ts'
 
@@ -26,4 +29,29 @@ export function refusalOf(error: unknown): string | undefined {
 export function refusalBefore(body: Json): string | undefined {
   const [error] = nodeClaimErrors(body)
   return error && errorText(error)
+}
+
+/** Characters of a NodeClaim as JSON. etcd accepts objects of 1.5 MiB, which include conditions and managed fields. */
+const maxSize = 1_000_000
+
+/**
+ * Returns the errors of a NodeClaim (`karpenter.sh/v1`) before its creation: those of the API server, values that its node could not have, and a size
+ * that etcd refuses.
+ */
+function nodeClaimErrors(body: Json): readonly FieldError[] {
+  const refused = refusals(body)
+  if (refused.length > 0) return refused
+  const size = JSON.stringify(body).length
+  if (size > maxSize)
+    return [{ path: [], message: `the NodeClaim has ${size} characters of JSON, and may have ${maxSize}` }]
+  const spec = body['spec'] as Partial<ClaimValues['spec']>
+  return claimValueErrors({
+    metadata: body['metadata'] as ClaimValues['metadata'],
+    spec: { taints: [], startupTaints: [], ...spec } as ClaimValues['spec'],
+  })
+}
+
+/** Returns the API server's errors for a new NodeClaim: those of its metadata, and of its spec by the CRD. */
+export function refusals({ metadata, spec }: Json): readonly FieldError[] {
+  return [...metadataErrors(metadata), ...judge(nodeClaimSpec, spec, ['spec']).errors]
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { refusals } from '../../api/rules/node-claim-errors.ts'
+import { refusals } from '../../activities/provisioning/claim-refusal.ts'
 import { errorText } from '../../core/values/field-error.ts'
 import { ApiServer } from '../clusters/api-server.ts'
 
