@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { buildView, ClusterModel } from './cluster-model.ts'
+import { buildView, claim, node, now, pod } from '../../test/samples/sample-cluster.ts'
+import { ClusterModel } from './cluster-model.ts'
 import type { NodeView } from './cluster-view.ts'
 import { type ClaimFact, claimFact, type NodeFact, nodeFact, type PodFact, podFact } from './facts.ts'
-import { claim, node, now, pod } from './sample-cluster.ts'
 
 test('changes one by one lead to the same view as everything at once', () => {
   const names = ['a', 'b', 'c']

@@ -6,32 +6,6 @@ import type { ClaimFact, NodeFact, PodFact } from './facts.ts'
 import { nodeView, type TimedNodeView } from './node-view.ts'
 import { Pairs, put } from './pairs.ts'
 
-/** Facts of a cluster by the keys of their objects. */
-export interface ClusterFacts {
-  readonly pods: Iterable<PodFact>
-  readonly nodes: Iterable<NodeFact>
-  readonly claims: Iterable<ClaimFact>
-  readonly nodePools: Iterable<string>
-  readonly priceOf?: PriceOf
-  readonly waiting?: readonly WaitingClass[]
-}
-
-/** Returns the view of a cluster at `now` (epoch ms). */
-export function buildView(
-  { pods, nodes, claims, nodePools, priceOf, waiting }: ClusterFacts,
-  now: number,
-): ClusterView {
-  const model = new ClusterModel()
-  for (const pod of pods) model.setPod(pod.key, pod)
-  for (const node of nodes) model.setNode(node.metadata.name, node)
-  for (const claim of claims) model.setClaim(claim.metadata.name, claim)
-  for (const name of nodePools) model.setNodePool(name, true)
-  if (priceOf !== undefined) model.setPrices(priceOf)
-  if (waiting !== undefined) model.setWaiting(waiting)
-  model.takeChange(now)
-  return model.view(now)
-}
-
 /** The view of a cluster, kept up to date by changes of single objects: a change costs what its node costs. */
 export class ClusterModel {
   readonly #pairs = new Pairs()

@@ -1,10 +1,21 @@
 import { describe, expect, test } from 'vitest'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
-import { buildView, ClusterModel } from './cluster-model.ts'
+import {
+  buildView,
+  claim,
+  created,
+  facts,
+  meta,
+  node,
+  now,
+  type Objects,
+  pod,
+  waitingPod,
+} from '../../test/samples/sample-cluster.ts'
+import { ClusterModel } from './cluster-model.ts'
 import type { NodeView } from './cluster-view.ts'
 import { claimFact, nodeFact, podFact } from './facts.ts'
-import { claim, created, facts, meta, node, now, type Objects, pod, waitingPod } from './sample-cluster.ts'
 
 const viewOf = (objects: Objects) => buildView(facts(objects), now)
 

@@ -11,7 +11,7 @@ const program = `
 import { showLive } from ${source('./live.ts')}
 import { noPaint } from ${source('./paint.ts')}
 import { guardProcess } from ${source('../shared/boundary.ts')}
-import { buildView } from ${source('../../view/cluster-model.ts')}
+import { buildView } from ${source('../../../test/samples/sample-cluster.ts')}
 guardProcess('top')
 const [mode] = process.argv.slice(2)
 const empty = buildView({ pods: [], nodes: [], claims: [], nodePools: [] }, 0)

@@ -1,8 +1,10 @@
 // Objects of a small cluster as they travel, for tests.
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import type { PriceOf } from '../../core/cost/report.ts'
 import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
-import type { ClusterFacts } from './cluster-model.ts'
-import { claimFact, nodeFact, podFact } from './facts.ts'
+import { ClusterModel } from '../../starter/view/cluster-model.ts'
+import type { ClusterView } from '../../starter/view/cluster-view.ts'
+import { type ClaimFact, claimFact, type NodeFact, nodeFact, type PodFact, podFact } from '../../starter/view/facts.ts'
 
 export const now = Date.UTC(2026, 0, 2)
 export const created = '2026-01-01T00:00:00Z'
@@ -91,4 +93,30 @@ export function facts({ nodes = [], claims = [], pods = [], waiting }: Objects):
     priceOf: (size, capacityType) => (size === 'Standard_D4s_v5' ? (capacityType === 'spot' ? 0.05 : 0.2) : undefined),
     ...(waiting && { waiting }),
   }
+}
+
+/** Facts of a cluster by the keys of their objects. */
+interface ClusterFacts {
+  readonly pods: Iterable<PodFact>
+  readonly nodes: Iterable<NodeFact>
+  readonly claims: Iterable<ClaimFact>
+  readonly nodePools: Iterable<string>
+  readonly priceOf?: PriceOf
+  readonly waiting?: readonly WaitingClass[]
+}
+
+/** Returns the view of a cluster at `now` (epoch ms). */
+export function buildView(
+  { pods, nodes, claims, nodePools, priceOf, waiting }: ClusterFacts,
+  now: number,
+): ClusterView {
+  const model = new ClusterModel()
+  for (const pod of pods) model.setPod(pod.key, pod)
+  for (const node of nodes) model.setNode(node.metadata.name, node)
+  for (const claim of claims) model.setClaim(claim.metadata.name, claim)
+  for (const name of nodePools) model.setNodePool(name, true)
+  if (priceOf !== undefined) model.setPrices(priceOf)
+  if (waiting !== undefined) model.setWaiting(waiting)
+  model.takeChange(now)
+  return model.view(now)
 }
