@@ -26,7 +26,7 @@ function roleFile({ title, description, actions }: AzureRole): string {
     Name: `${title} (${subscription})`,
     IsCustom: true,
     Description: description,
-    Actions: actions.map(({ action }) => action),
+    Actions: Object.keys(actions),
     NotActions: [],
     AssignableScopes: [`/subscriptions/${subscription}`],
   }
@@ -36,7 +36,7 @@ function roleFile({ title, description, actions }: AzureRole): string {
 /** Returns the table of docs/azure-access.md. */
 export function roleTable(): string {
   const rows = [nodesRole, subscriptionRole, machinesRole, reservationsRole].flatMap(({ title, actions }) =>
-    actions.map(({ action, why }) => [title, `\`${action}\``, why]),
+    Object.entries(actions).map(([action, why]) => [title, `\`${action}\``, why]),
   )
   return alignedTable(['Role', 'Action', 'Why'], rows)
 }

@@ -111,9 +111,7 @@ export function roleWrite(
         roleName: roleName(role, subscriptionId),
         description: role.description,
         type: 'CustomRole',
-        permissions: [
-          { actions: role.actions.map(({ action }) => action), notActions: [], dataActions: [], notDataActions: [] },
-        ],
+        permissions: [{ actions: Object.keys(role.actions), notActions: [], dataActions: [], notDataActions: [] }],
         assignableScopes: scopes,
       },
     },

@@ -22,7 +22,7 @@ function cluster(properties: ManagedCluster['properties'] = {}): ManagedCluster 
 }
 
 function definition(role: typeof nodesRole, changes: Partial<RoleDefinition> = {}): RoleDefinition {
-  const actions = role.actions.map(({ action }) => action)
+  const actions = Object.keys(role.actions)
   return {
     name: `guid-of-${role.title.replace(' ', '-')}`,
     actions,

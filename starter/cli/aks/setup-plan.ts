@@ -129,7 +129,7 @@ function roleStep(role: AzureRole, needed: readonly NeededAssignment[], input: S
   const all = [...scopes, ...(found?.assignableScopes ?? []).filter((scope) => !scopes.includes(scope.toLowerCase()))]
   const verb = found === undefined ? 'create' : 'update'
   return {
-    what: `custom role "${roleName(role, subscriptionId)}" with ${role.actions.length} actions`,
+    what: `custom role "${roleName(role, subscriptionId)}" with ${Object.keys(role.actions).length} actions`,
     isThere,
     commands: [
       `az role definition ${verb} --subscription ${subscriptionId} --role-definition ${quoted(JSON.stringify(roleFile(role, subscriptionId, all)))}`,
@@ -145,7 +145,7 @@ function roleFile(role: AzureRole, subscriptionId: string, scopes: readonly stri
     Name: roleName(role, subscriptionId),
     IsCustom: true,
     Description: role.description,
-    Actions: role.actions.map(({ action }) => action),
+    Actions: Object.keys(role.actions),
     NotActions: [],
     AssignableScopes: scopes,
   }
@@ -162,7 +162,7 @@ function hasActions({ actions }: RoleDefinition, role: AzureRole): boolean {
       .map((text) => text.toLowerCase())
       .toSorted()
       .join()
-  return key(actions) === key(role.actions.map(({ action }) => action))
+  return key(actions) === key(Object.keys(role.actions))
 }
 
 function hasScope(found: RoleDefinition, scope: string): boolean {

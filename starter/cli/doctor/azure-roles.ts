@@ -95,7 +95,7 @@ async function reservationNeeds({ config, pools }: DoctorContext): Promise<reado
   return groups.slice(0, mostGroupsRead).map(({ id: scope }) => ({ scope, role, actions }))
 }
 
-const actionsOf = ({ actions }: AzureRole) => actions.map(({ action }) => action)
+const actionsOf = ({ actions }: AzureRole) => Object.keys(actions)
 
 interface Permission {
   readonly actions?: readonly string[]
