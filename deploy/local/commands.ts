@@ -79,7 +79,7 @@ async function up({ stateDir, realNodes = false, joiner = false }: UpOptions): P
     void stop(1)
   }
   const start = async (): Promise<LocalCluster> => {
-    if (realNodes) await takePlace({ joined: true })
+    if (realNodes) await takePlace({ stateDir, joined: true })
     clearStateDir(stateDir)
     if (realNodes) {
       const builder = new Builder({ stateDir, joined: true, sells: 'bootable', say: progress, onCrash })

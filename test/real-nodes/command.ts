@@ -1,5 +1,5 @@
 // npm run real-nodes: the chart on a real kubelet.
-import { access } from 'node:fs/promises'
+import { access, rm } from 'node:fs/promises'
 import { loadavg } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -52,7 +52,8 @@ interface Options {
 async function main({ profile, image, joined = false }: Options): Promise<void> {
   const startedAtMs = Date.now()
   const say = (text: string) => console.log(`${((Date.now() - startedAtMs) / 1000).toFixed(1).padStart(7)} s  ${text}`)
-  await takePlace({ joined })
+  await takePlace({ stateDir: ownStateDir, joined })
+  await rm(ownStateDir, { recursive: true, force: true })
   const before = await traces()
   const load = `load average ${loadavg()[0]?.toFixed(1)}`
   const archive = image === undefined ? join(root, 'build', 'image', 'joiner.tar') : resolve(image)

@@ -43,7 +43,7 @@ export async function requireDisk(folder: string, joined: boolean): Promise<void
   const least = Math.max(needs.diskGb, joined ? needs.diskGb + (blocks * bsize) / 1e10 : 0)
   if (free < least)
     throw new Error(
-      `the disk of ${folder} has ${free.toFixed(1)} GB left, and a run takes ${least.toFixed(1)}${joined ? ', of which a tenth of the disk stays free, or kubelets evict pods' : ''}: make room, or set XDG_STATE_HOME to a folder on another disk`,
+      `the disk of ${folder} has ${free.toFixed(1)} GB left, and a run takes ${least.toFixed(1)}${joined ? ', of which a tenth of the disk stays free, or kubelets evict pods' : ''}: make room, or have it on another disk (XDG_STATE_HOME)`,
     )
 }
 

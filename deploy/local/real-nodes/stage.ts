@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -31,10 +31,10 @@ export const ownStateDir = join(dirname(defaultStateDir()), 'real-nodes')
 const owner = '/run/joiner-real-nodes.pid'
 
 /**
- * Takes the machine's place for real nodes, and removes what an earlier command has left. `joined`: whether VMs have real kubelets. Errors: what the machine
+ * Takes the machine's place for real nodes, and removes what an earlier command has left. `stateDir`: for what is to come, which is made if it is not there. Errors: what the machine
  * lacks; another command has the place, or another program its addresses.
  */
-export async function takePlace({ joined }: Pick<Input, 'joined'>): Promise<void> {
+export async function takePlace({ stateDir, joined }: Pick<Input, 'stateDir' | 'joined'>): Promise<void> {
   await requireMachine()
   const other = await readFile(owner, 'utf8').catch(() => '')
   const command = other === '' ? '' : await readFile(`/proc/${other}/cmdline`, 'utf8').catch(() => '')
@@ -44,9 +44,8 @@ export async function takePlace({ joined }: Pick<Input, 'joined'>): Promise<void
     )
   await removeCgroups()
   await removeCables()
-  await rm(ownStateDir, { recursive: true, force: true })
-  await mkdir(ownStateDir, { recursive: true })
-  await requireDisk(ownStateDir, joined)
+  await mkdir(stateDir, { recursive: true })
+  await requireDisk(stateDir, joined)
   await writeFile(owner, String(process.pid))
   await requireAddresses()
 }
@@ -167,6 +166,8 @@ export class Builder {
     await this.#operator?.close()
     await this.#supervisor?.stopAll()
     await cluster?.stop()
+    // Nothing else may be left that keeps this process going until it has ended.
+    this.#sweeper.ref()
     const swept = once(this.#sweeper, 'exit')
     this.#sweeper.stdin?.end()
     const [code] = await swept
