@@ -1,4 +1,4 @@
-// For five minutes the API server refuses or fails, or one of two replicas reaches a server no longer, on real servers, while nodes launch.
+// For five minutes the API server refuses, fails or is slow, or one of two replicas reaches a server no longer, on real servers, while nodes launch.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { BlackHole } from './faults/black-hole.ts'
@@ -64,6 +64,8 @@ const faults: Readonly<Record<string, (gate: Gate) => Promise<void>>> = {
   },
   'answers 500': (gate) =>
     during(gate, ({ reply }) => void reply({ status: 500, headers: {}, text: '{"kind":"Status","code":500}' })),
+  'takes 20 s for each request': (gate) => during(gate, ({ pass }) => void setTimeout(pass, 20_000)),
+  'answers nothing': (gate) => during(gate, () => {}),
 }
 
 async function during(gate: Gate, act: (waiting: Waiting) => void): Promise<void> {
