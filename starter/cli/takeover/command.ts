@@ -4,6 +4,7 @@ import { type TemporalOptions, temporalOptions } from '../operate/temporal-optio
 interface Options extends TemporalOptions {
   readonly release: string
   readonly temporal?: true
+  readonly dryRun?: true
   readonly yes?: true
 }
 
@@ -12,6 +13,7 @@ export function registerTakeover(command: Command): void {
   command
     .option('--release <name>', 'Helm release that takes the CRDs', process.env['JOINER_RELEASE'] ?? 'joiner')
     .option('--temporal', "take over the cluster's name in Temporal instead of the CRDs")
+    .option('--dry-run', 'print who has it and who would get it, and change nothing')
     .option('--yes', 'do not ask')
   temporalOptions(command)
     .addHelpText(

@@ -21,6 +21,7 @@ import type { ClusterOptions } from '../shared/options.ts'
 
 interface CrdOptions extends ClusterOptions {
   readonly release: string
+  readonly dryRun?: true
   readonly yes?: true
 }
 
@@ -43,6 +44,7 @@ async function crds(client: KubernetesClient, options: CrdOptions): Promise<numb
   say(`  now:   ${marker === undefined ? 'nobody' : describeInstallation(marker)}`)
   say(`  then:  ${describeInstallation(installationText(own))}`)
   if (marker !== undefined) await sayRunning(client, marker)
+  if (options.dryRun === true) return 0
   if (!(await isWanted('Give the CRDs to that installation?', options.yes))) return 1
   if (!(await writeMarker(client, crd, own)))
     throw new CommandError(`CustomResourceDefinition ${markedCrd} changed meanwhile; run the command again`)
@@ -99,6 +101,7 @@ export function takeOverName(options: NameOptions): Promise<number> {
       throw new CommandError(
         `${pollers.join(', ')} polled for "${cluster}" in the last ${pollerMs / 1000} s, so the other cluster's Joiner runs; stop it first, or give this cluster another name`,
       )
+    if (options.dryRun === true) return 0
     if (!(await isWanted('End the loops of the other cluster?', options.yes))) return 1
     for (const id of await freeName(input)) say(`terminated ${id}`)
     say('done; the processes of this cluster begin within 30 s')
