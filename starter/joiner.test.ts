@@ -60,7 +60,7 @@ describe('the command line', () => {
       'Without a cluster',
       'See and explain',
       'Disruption and pauses',
-      'Install and mend',
+      'Install and repair',
       'Processes and development',
       'Other',
       'Commands',

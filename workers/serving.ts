@@ -264,7 +264,7 @@ type VersionConfig = Pick<
   'CLUSTER_NAME' | 'JOINER_WORKER_VERSIONING' | 'TEMPORAL_DEPLOYMENT_NAME' | 'TEMPORAL_WORKER_BUILD_ID'
 >
 
-/** What Temporal is told of the version of this process, and who makes it the current one. */
+/** What Temporal is sent about the version of this process, and who makes it the current one. */
 interface WorkerVersioning {
   /** For the worker that runs workflows. Undefined: it is not versioned. */
   readonly options: WorkerDeploymentOptions | undefined

@@ -165,7 +165,7 @@ const groups: Readonly<Record<string, readonly Known[]>> = {
       load: async () => (await import('./operate/consolidate-command.ts')).registerConsolidate,
     },
   ],
-  'Install and mend': [
+  'Install and repair': [
     {
       name: 'doctor',
       does: 'Check what Joiner needs from Azure, Kubernetes and Temporal, and print the commands that fix each problem',

@@ -47,7 +47,7 @@ export class ArmReader {
       pipeline.addPolicy(answerPolicy(endpoint), { afterPhase: 'Sign' })
   }
 
-  /** ARM's clock, as the header of an answer has it: a refusal for want of a token tells it as well. Undefined: ARM does not say. */
+  /** ARM's clock, as the header of an answer has it: a refusal for want of a token has it as well. Undefined: ARM does not say. */
   async date(signal: AbortSignal): Promise<string | undefined> {
     const url = `${this.endpoint}/subscriptions?api-version=2022-12-01`
     const request = createPipelineRequest({ url, method: 'GET', abortSignal: signal })

@@ -1,4 +1,4 @@
-// Parts of a picture that ARM tells.
+// Parts of a picture that ARM reports.
 import type { ResourceSku, Usage } from '@azure/arm-compute'
 import { azureFailure, failureMessage } from '../../activities/azure/arm/azure-failure.ts'
 import { usagesOf } from '../../activities/azure/capacity/quota-accounting.ts'

@@ -1,4 +1,4 @@
-// Parts of a picture that Temporal tells.
+// Parts of a picture that Temporal reports.
 import { WorkflowNotFoundError } from '@temporalio/client'
 import proto from '@temporalio/proto'
 import { listRuns } from '../../activities/workflow-runs.ts'
@@ -28,7 +28,7 @@ const manyAttempts = 3
 /** Commands that are asked what they do. */
 const mostAsked = 100
 
-/** One loop, as Temporal and the loop itself tell. */
+/** One loop, as Temporal and the loop itself report it. */
 export interface LoopReport {
   readonly loop: LoopName
   /** `silent`: it runs, and no worker answers for it. */
@@ -69,8 +69,8 @@ export function temporalMissing(message: string): Missing {
   return { what: 'Temporal', why, remedy: remedy || 'joiner doctor looks at Temporal' }
 }
 
-/** Returns a part that Temporal tells, in a few seconds. */
-function told<T>(what: string, read: (scene: TemporalScene) => Promise<T>): Part<T, TemporalScene> {
+/** Returns a part that Temporal reports, in a few seconds. */
+function reported<T>(what: string, read: (scene: TemporalScene) => Promise<T>): Part<T, TemporalScene> {
   return {
     what,
     limitMs,
@@ -87,12 +87,12 @@ function told<T>(what: string, read: (scene: TemporalScene) => Promise<T>): Part
 
 /** What Joiner does. `claims`: undefined where they could not be read; `again` reads them once more. */
 export const temporalStatus = (claims: readonly NodeClaim[] | undefined, again: ReadClaims) => ({
-  loops: told('loops', (scene) => Promise.all([readLoop('provisioning', scene), readLoop('disruption', scene)])),
+  loops: reported('loops', (scene) => Promise.all([readLoop('provisioning', scene), readLoop('disruption', scene)])),
   /** Those that are under way. */
-  commands: told('disruption commands', readCommands),
-  queues: told('task queues', (scene) => Promise.all(roles.map((role) => readQueue(role, scene)))),
+  commands: reported('disruption commands', readCommands),
+  queues: reported('task queues', (scene) => Promise.all(roles.map((role) => readQueue(role, scene)))),
   /** What is not as it should be. */
-  findings: told('what is wrong in Temporal', ({ access: { client, cluster }, now }) =>
+  findings: reported('what is wrong in Temporal', ({ access: { client, cluster }, now }) =>
     lookOnce({ client, cluster, now: () => now }, claims, again),
   ),
 })

@@ -73,7 +73,7 @@ export const prices: Part<{ readonly list: KeptPrices | undefined }> = {
   },
 }
 
-/** Pauses in force, which planners obey. */
+/** Pauses in force, which planners apply. */
 export const disruptionPauses = kept(
   'joiner-pauses',
   async (source) => new Pauses(await readLoopPauses(source, 'disruption', source.now)),

@@ -24,7 +24,7 @@ import { type Gaps, needed, readPicture, readWhole, type Scene } from './picture
 
 /** What is read of a node that is being drained. */
 interface DrainFacts {
-  /** Pods that were evicted from it, as far as events tell, the latest first. */
+  /** Pods that were evicted from it, as far as events report, the latest first. */
   readonly evicted: readonly string[]
   /** Volumes that are attached to it; absent: they could not be read. */
   readonly attachments?: readonly VolumeAttachment[]

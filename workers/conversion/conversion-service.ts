@@ -10,7 +10,7 @@ import { dueKeys, type Keys, keysOf, secretData, secretName } from './certificat
 import { conversionPatch, convertedCrds, servingPatch, trusts } from './custom-resources.ts'
 import { WebhookThread } from './webhook-thread.ts'
 
-/** Certificates last a year, so a look now and then is enough; what others change is told by the watches. */
+/** Certificates last a year, so a look now and then is enough; what others change is reported by the watches. */
 const lookEveryMs = 3_600_000
 const retryMs = 1000
 
@@ -128,7 +128,7 @@ export class ConversionService {
     const keys = await this.#keys()
     if (keys === undefined) return
     this.#serve(keys)
-    // The API server calls as soon as it is told whom to trust, and refuses requests for old versions where nobody answers.
+    // The API server calls as soon as it knows whom to trust, and refuses requests for old versions where nobody answers.
     if (this.#webhook.port === undefined) return
     const { client, log, namespace, mayWrite } = this.#input
     const marked = this.#crds.get(markedCrd)
@@ -156,7 +156,7 @@ export class ConversionService {
     }
   }
 
-  /** The keys of the Secret, brought up to date. Undefined: another replica was first, and the watch will tell what it wrote. */
+  /** The keys of the Secret, brought up to date. Undefined: another replica was first, and the watch will report what it wrote. */
   async #keys(): Promise<Keys | undefined> {
     const { client, namespace, log, now } = this.#input
     const before = this.#secret === undefined ? undefined : keysOf(this.#secret)

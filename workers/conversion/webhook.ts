@@ -22,7 +22,7 @@ export interface Serving {
 /** Something that was refused or failed, as its status; `closed`: a connection that was one too many. */
 export type Refusal = 400 | 404 | 405 | 411 | 413 | 429 | 500 | 'closed'
 
-/** Is told what becomes of requests, without their content. */
+/** Records what becomes of requests, without their content. */
 export interface WebhookEvents {
   readonly answered: (failure: string | undefined) => void
   readonly refused: (why: Refusal) => void

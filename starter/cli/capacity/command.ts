@@ -18,7 +18,7 @@ export function registerCapacity(command: Command): void {
     .action((options: Options) => run(options, (marks) => list(marks, options)))
   common(outputOption(command.command('clear')))
     .description('Offer excluded offerings again now, for example after a quota increase')
-    .option('--all', 'all of it')
+    .option('--all', 'clear everything')
     .option('--dry-run', 'show what would be cleared')
     .addHelpText(
       'after',

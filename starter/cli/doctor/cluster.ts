@@ -38,9 +38,9 @@ function heldUpFinding(leases: readonly LeaseReport[], now: number): readonly Fi
   const unread = leases.flatMap(({ lease, unread: why }) => (why === undefined ? [] : [`${lease} (${why})`]))
   if (unread.length > 0) return [ok(`whether it holds up Joiner is not known from Lease ${unread.join(', ')}`)]
   if (held.length === 0) return []
-  const told = held.map(({ process, limit, waiting }) => `${process} may have ${limit} in flight, and ${waiting} wait`)
+  const lines = held.map(({ process, limit, waiting }) => `${process} may have ${limit} in flight, and ${waiting} wait`)
   return [
-    warn(`its slow answers or refusals hold up the requests of Joiner: ${told.join('; ')}`, [
+    warn(`its slow answers or refusals hold up the requests of Joiner: ${lines.join('; ')}`, [
       'see which priority level is full: kubectl get --raw /metrics | grep -E "apiserver_flowcontrol_(rejected_requests_total|current_inqueue_requests)"',
       'see what else asks a lot: kubectl get --raw /metrics | grep apiserver_request_total',
       'a control plane of the tier Free does not grow with the cluster: az aks update --resource-group GROUP --name CLUSTER --tier standard',
@@ -87,8 +87,8 @@ async function leadersClocks(kubernetes: DoctorContext['kubernetes'], namespace:
   const unread = leases.flatMap(({ lease, unread }) => (unread === undefined ? [] : [lease]))
   const also = unread.length === 0 ? '' : `; who holds ${unread.join(', ')} may not be read from here`
   if (wrong.length === 0) return ok(known.length === 0 ? also.slice(2) : `the clocks of Joiner's leaders agree${also}`)
-  const told = wrong.map(({ lease, holder, offMs = 0 }) => `${holder} (${lease}) is ${offText(offMs)}`)
-  return fail(`the clock of ${told.join(', that of ')} of the API server's: ${withheld}${also}`, [
+  const off = wrong.map(({ lease, holder, offMs = 0 }) => `${holder} (${lease}) is ${offText(offMs)}`)
+  return fail(`the clock of ${off.join(', that of ')} of the API server's: ${withheld}${also}`, [
     'set the clock of its machine by NTP: kubectl get pods --namespace joiner --output wide names it; timedatectl set-ntp true; chronyc makestep',
   ])
 }

@@ -227,7 +227,7 @@ function storedFindings(crd: Json | undefined): readonly Finding[] {
     warn(
       `CustomResourceDefinition ${oldClaims.crd}: status.storedVersions has "${oldClaims.version}", which is not served: NodeClaims that are stored in it can be read only while the conversion webhook answers`,
       [
-        `store them anew: kubectl get nodeclaims -o json | kubectl replace -f -; then: kubectl patch crd ${oldClaims.crd} --subresource=status --type=merge -p '${rest}'`,
+        `store them again: kubectl get nodeclaims -o json | kubectl replace -f -; then: kubectl patch crd ${oldClaims.crd} --subresource=status --type=merge -p '${rest}'`,
       ],
     ),
   ]

@@ -72,7 +72,7 @@ async function listUsages({ compute }: AzureClient, region: string, remarks: str
   return usagesOf(items)
 }
 
-/** What Azure said and what to do about it; credentials tell of more than helps. */
+/** What Azure said and what to do about it; credentials report more than helps. */
 function refusal(error: unknown): string {
   const failure = azureFailure(error)
   if (failure !== undefined) return failureMessage(error, failure)

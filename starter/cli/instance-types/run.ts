@@ -143,7 +143,7 @@ function byPrice(a: ListedType, b: ListedType): number {
   return a.type.name < b.type.name ? -1 : 1
 }
 
-/** A mistyped label or value excludes nothing, or everything, without a word: it is told of. */
+/** A mistyped label or value excludes nothing, or everything, without a word: it is reported. */
 function remarks(
   { types, excluded }: AllSizes,
   wanted: Requirements,

@@ -35,7 +35,7 @@ export async function readLifecycles(access: TemporalAccess, only?: string): Pro
   return lifecycles.map((lifecycle) => answers.get(lifecycle.workflowId) ?? lifecycle)
 }
 
-/** The lifecycles that run, as their search attributes tell. `only`: of the Node or NodeClaim of that name. */
+/** The lifecycles that run, as their search attributes say. `only`: of the Node or NodeClaim of that name. */
 export function findLifecycles(access: TemporalAccess, only?: string): Promise<readonly LifecycleFacts[]> {
   return access.connection.withDeadline(Date.now() + listMs, () => listLives(access, only))
 }

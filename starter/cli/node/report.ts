@@ -131,7 +131,7 @@ function rowOf(
 /** Phases of a node that comes, in their order. */
 const coming: readonly string[] = phases.slice(0, phases.indexOf('Ready'))
 
-/** One step of a lifecycle lasts from the choice of a VM to the ready Node; the conditions of its NodeClaim tell it in three. */
+/** One step of a lifecycle lasts from the choice of a VM to the ready Node; the conditions of its NodeClaim report it in three. */
 function withPhaseOf(own: ClaimPhase, answer: LifecycleStatus | undefined): LifecycleStatus | undefined {
   if (answer === undefined || !coming.includes(answer.phase)) return answer
   return coming.indexOf(own.phase) > coming.indexOf(answer.phase) ? { ...answer, ...own } : answer

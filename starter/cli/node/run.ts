@@ -107,7 +107,7 @@ async function explained(name: string, options: TemporalOptions, now: number): P
   }
 }
 
-/** What Temporal and the cluster tell, side by side; what does not answer is reported and left out. */
+/** What Temporal and the cluster report, side by side; what does not answer is reported and left out. */
 async function readBoth(options: TemporalOptions, only?: string): Promise<NodeFacts> {
   let lifecycles: readonly LifecycleFacts[] | undefined
   const [{ nodeClaims: claims, ...gaps }] = await Promise.all([

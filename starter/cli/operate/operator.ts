@@ -65,7 +65,7 @@ async function wrongName(client: KubernetesClient, { option, name, kinds }: Name
   const isThere = (kind: ResourceName) =>
     client.get(resourcePath(kind, name)).then(
       () => true,
-      // Whoever may not read it is not told that it is missing.
+      // Whoever may not read it gets no report that it is missing.
       (error: unknown) => !isNotFound(error),
     )
   if ((await Promise.all(kinds.map(isThere))).includes(true)) return undefined

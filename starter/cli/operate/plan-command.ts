@@ -25,7 +25,7 @@ export function registerPlan(command: Command): void {
     .addHelpText(
       'after',
       `
-Nothing is done. The plan is what one pass finds at this moment: after it was carried out, the next pass may find more. It is kept for 24 h, with
+Nothing is changed. The plan is what one pass finds at this moment: after it was carried out, the next pass may find more. It is kept for 24 h, with
 the latest eight, in ConfigMaps joiner-plan-0 to -7; joiner apply carries it out, or says what has changed since.
 Nodes whose consolidateAfter is not over stay, unless --ignore-consolidate-after is given. Nodes under a pause stay; under a pause of all disruption the plan shows what it holds back.
 Prices are those of Joiner's price list, by the month of 730 hours; what comes is counted at the least that it can cost.

@@ -19,14 +19,14 @@ interface Options {
 export async function carryOut(access: TemporalAccess, answer: RequestAnswer, options: Options): Promise<number> {
   const { output } = options
   const isRead = !isForPrograms(output)
-  const tell = isRead ? say : note
-  const print = answer.kind === 'done' ? tell : note
+  const write = isRead ? say : note
+  const print = answer.kind === 'done' ? write : note
   if (isRead) print(...answerLines(answer, options.nothing))
   const started = answer.kind === 'done' ? answer.started : []
-  const ended = options.wait ? await follow(access, started, tell) : []
+  const ended = options.wait ? await follow(access, started, write) : []
   const json = { ...answer, ...(options.wait ? { ended } : {}) }
   if (isForPrograms(output)) process.stdout.write(await structured(output, json))
-  else if (!options.wait && started.length > 0) tell('they go on by themselves; joiner status shows them')
+  else if (!options.wait && started.length > 0) write('they go on by themselves; joiner status shows them')
   return exitCode(answer, ended)
 }
 

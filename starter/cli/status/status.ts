@@ -58,7 +58,7 @@ export function pausesOf({ loop, pauses }: LoopReport, cluster: ClusterReport): 
   return (loop === 'disruption' ? cluster.disruption?.inForce : cluster.provisioning) ?? pauses
 }
 
-/** What Joiner does in one cluster at one moment, as Temporal tells; what is absent could not be read. */
+/** What Joiner does in one cluster at one moment, as Temporal reports it; what is absent could not be read. */
 export interface StatusReport extends Partial<TemporalStatus> {
   readonly cluster?: string
 }

@@ -18,7 +18,7 @@ export function registerTop(command: Command): void {
   outputOption(clusterOptions(command))
     .option('--once', 'print one view as text and end; also without a terminal, and with -o')
     .addOption(new Option('--sort-by <column>', 'column to sort by').choices(sortKeys).default('name'))
-    .option('--reverse', 'the other order')
+    .option('--reverse', 'reverse the order')
     .option('--nodepool <name>', 'only nodes of this NodePool')
     .option('--filter <text>', 'only nodes with this text in their row', '')
     .addOption(

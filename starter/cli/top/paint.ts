@@ -6,7 +6,7 @@ export type Style = 'plain' | 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cya
 export interface Cell {
   readonly text: string
   readonly style?: Style
-  /** Whether its end tells more than its beginning. */
+  /** Whether its end says more than its beginning. */
   readonly isCutInFront?: true
 }
 

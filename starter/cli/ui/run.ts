@@ -23,7 +23,7 @@ const dayMs = 24 * 3_600_000
 const historyMs = 30_000
 const longestMissing = 600
 
-/** Serves the page until the process is told to end. Returns the exit code. */
+/** Serves the page until the process is to end. Returns the exit code. */
 export async function runUi(options: UiOptions): Promise<number> {
   let client: KubernetesClient
   try {
@@ -169,7 +169,7 @@ function ownVersion(): string {
   return (JSON.parse(text) as { readonly version: string }).version
 }
 
-/** Resolves at Ctrl-C, at the end of the terminal, or when the process is told to end. A second time nothing is waited for. */
+/** Resolves at Ctrl-C, at the end of the terminal, or at a signal to end. A second time nothing is waited for. */
 function ended(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)

@@ -152,7 +152,7 @@ function poolErrors(
   ]
 }
 
-/** Budgets that block all disruption, since nobody can tell what they mean. */
+/** Budgets that block all disruption, since their meaning is unknown. */
 function budgetErrors(budgets: readonly Budget[]): readonly FieldError[] {
   return budgets.flatMap((budget, index) => {
     const message = blockingProblem(budget)

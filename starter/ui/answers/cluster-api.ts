@@ -36,7 +36,7 @@ import { nodeDetails } from './node-details.ts'
 
 /** What the page is allowed, and how it is named. */
 export interface UiSettings {
-  /** The cluster's name until Temporal has told the one that it knows. */
+  /** The cluster's name until Temporal has reported the one that it knows. */
   readonly cluster: string
   readonly version: string
   readonly isReadOnly: boolean
@@ -187,7 +187,7 @@ class Kept<Key, Value> {
     this.#now = now
   }
 
-  /** Errors: those of the reading, which are told to those who asked, and to nobody later. */
+  /** Errors: those of the reading, which are reported to those who asked, and to nobody later. */
   get(key: Key): Promise<Value> {
     const atMs = this.#now()
     const kept = this.#answers.get(key)

@@ -54,7 +54,7 @@ function launchOf(life: Life): Decision {
   }
 }
 
-/** The end of a node, where neither a disruption command nor its launch tells it. */
+/** The end of a node, where neither a disruption command nor its launch reports it. */
 function endOf(life: Life): readonly Decision[] {
   const { went, isRunning, workflowId, drainedPods } = life
   const atMs = life.drainingMs ?? life.endedMs

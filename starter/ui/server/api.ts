@@ -15,7 +15,7 @@ import type {
 } from '../contract.ts'
 import { RouteError } from './problems.ts'
 
-/** What the page can ask for. Errors: `RouteError`, and those that `problemOf` tells. */
+/** What the page can ask for. Errors: `RouteError`, and those that `problemOf` reports. */
 export interface Api {
   readonly session: () => Session
   /** Undefined until the cluster was read for the first time. */

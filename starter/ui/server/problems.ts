@@ -20,7 +20,7 @@ const longest = 2000
 export function problemOf(error: unknown): { readonly status: number; readonly message: string } {
   // Its lines are printable already, each by itself.
   if (error instanceof ReportedError) return { status: statusOf(error), message: error.message.slice(0, longest) }
-  const { status, message } = told(error)
+  const { status, message } = reported(error)
   return { status, message: printableStart(message, longest) }
 }
 
@@ -28,7 +28,7 @@ function statusOf(error: ReportedError): number {
   return error instanceof LackingError && error.isForbidden ? 403 : 503
 }
 
-function told(error: unknown): { readonly status: number; readonly message: string } {
+function reported(error: unknown): { readonly status: number; readonly message: string } {
   if (error instanceof RouteError) return error
   if (error instanceof ApiError)
     return {

@@ -21,7 +21,7 @@ import { ifServed, listed, nodeClaims, nodeClasses, nodePools, nodes, object } f
 import { missingLines } from '../../../picture/missing.ts'
 import { readPicture } from '../../../picture/picture.ts'
 
-/** A Deployment, as far as it tells whether an autoscaler runs. */
+/** A Deployment, as far as it shows whether an autoscaler runs. */
 export interface SeenDeployment {
   readonly namespace: string
   readonly name: string
@@ -106,7 +106,7 @@ function statusOf({ data }: Json): string | undefined {
   return (data as Readonly<Record<string, string>> | undefined)?.['status']
 }
 
-/** A pod with the annotations that Cluster Autoscaler heeds. */
+/** A pod with the annotations that Cluster Autoscaler reads. */
 function podOf(json: Json): Pod {
   const pod = decodePod(json)
   const { annotations } = (json['metadata'] ?? {}) as { readonly annotations?: Readonly<Record<string, string>> }
@@ -139,7 +139,7 @@ function deploymentOf(json: Json): SeenDeployment {
   }
 }
 
-/** Annotations by which Cluster Autoscaler is told what to leave alone. */
+/** Annotations that make Cluster Autoscaler leave a node or pod alone. */
 export const autoscalerAnnotations = {
   /** On a pod: `"false"` keeps its node. */
   safeToEvict: 'cluster-autoscaler.kubernetes.io/safe-to-evict',

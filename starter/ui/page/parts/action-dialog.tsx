@@ -13,7 +13,7 @@ const times: readonly (readonly [ms: number, name: string])[] = [
   [0, 'until somebody ends it'],
 ]
 
-/** Asks whether an action is meant, and tells what came of the last one. */
+/** Asks whether an action is meant, and reports what came of the last one. */
 export function ActionDialog() {
   const open = asking.value
   return (

@@ -74,7 +74,7 @@ function midnights(fromMs: number, toMs: number): readonly number[] {
   const day = new Date(fromMs)
   day.setHours(24, 0, 0, 0)
   const found: number[] = []
-  // Days of 23 and 25 hours exist: each is asked for anew.
+  // Days of 23 and 25 hours exist: each is asked for again.
   for (let at = day.getTime(); at < toMs - dayMs / 4; at = day.setDate(day.getDate() + 1)) found.push(at)
   return found
 }
