@@ -43,7 +43,9 @@ export function doctorOfInstallation(prepared: () => Prepared): void {
     ])
     expect(of('identity').remedies[0]).toContain(`no identity has the client id "${stranger}"`)
     expect(of('subnet').summary).toBe('not looked at: Azure gave no token')
-    expect(of('temporal').remedies[0]).toContain('check TEMPORAL_ADDRESS (chart: temporal.address)')
+    expect(of('temporal').remedies[0]).toContain(
+      'check --temporal-address, else TEMPORAL_ADDRESS (chart: temporal.address)',
+    )
     const wrong = await doctor.examined({ VNET_SUBNET_ID: `${subnetId}-old` })
     expect(wrong.bad).toEqual(['subnet'])
     expect(wrong.of('subnet').remedies[0]).toContain(

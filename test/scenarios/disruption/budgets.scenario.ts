@@ -80,7 +80,7 @@ test('joiner why names the pod that keeps a node, and what its node costs, from 
   )
   await expect(world.joiner('why', 'node', 'nobody')).rejects.toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('there is no Node and no NodeClaim "nobody"') as string,
+    stderr: expect.stringContaining('there is no Node or NodeClaim nobody; kubectl get nodes,nodeclaims') as string,
   })
 })
 
