@@ -7,7 +7,6 @@ import { Command, Option } from 'commander'
 import { circumstances, table } from '../../bench/report.ts'
 import { buildImage } from '../../deploy/local/image/build-image.ts'
 import { megabytes } from '../../deploy/local/image/contents.ts'
-import { nodeName } from '../../deploy/local/real-nodes/addresses.ts'
 import { cgroupVersion } from '../../deploy/local/real-nodes/cgroups.ts'
 import { needs, traces } from '../../deploy/local/real-nodes/machine.ts'
 import { Builder, giveVolume, ownStateDir, type Stage, takePlace, took } from '../../deploy/local/real-nodes/stage.ts'
@@ -133,7 +132,7 @@ async function prove(
   say('helm rollback has replaced them again')
   if (stage.fleet === undefined) await proveLife(stage, say)
   else report(await proveJoined(stage, stage.fleet, say))
-  const figures = await release.figures(nodeName)
+  const figures = await release.figures()
   if (stage.fleet === undefined) {
     await proveFaults(stage, release, say)
     await proveEmptied(stage, say)

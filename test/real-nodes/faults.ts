@@ -6,7 +6,7 @@ import { taskQueue } from '../../core/task-queues.ts'
 import { clusterName } from '../../deploy/local/cluster.ts'
 import { megabytes } from '../../deploy/local/image/contents.ts'
 import type { Operator } from '../../deploy/local/operator.ts'
-import { addresses, nodeName } from '../../deploy/local/real-nodes/addresses.ts'
+import { addresses } from '../../deploy/local/real-nodes/addresses.ts'
 import { containerProcesses, inCgroups, moveToServers, podMemory } from '../../deploy/local/real-nodes/cgroups.ts'
 import type { Stage } from '../../deploy/local/real-nodes/stage.ts'
 import { until } from '../../deploy/local/real-nodes/until.ts'
@@ -31,7 +31,7 @@ export async function proveFaults(stage: Stage, release: Release, say: (line: st
 }
 
 async function requireRestarts(release: Release, caused: readonly string[]): Promise<void> {
-  const restarted = (await release.figures(nodeName)).filter(({ restarts }) => restarts > 0)
+  const restarted = (await release.figures()).filter(({ restarts }) => restarts > 0)
   const seen = restarted.map(({ name, restarts }) => `${name}: ${restarts}`)
   if (seen.join() !== caused.join())
     throw new Error(
@@ -87,7 +87,7 @@ async function killPods({ operator }: Stage, release: Release, say: (line: strin
   await operator.kubectl(['delete', 'pod', ...names, '--namespace', namespace, '--force', '--grace-period=0'])
   await untilInflated(operator, 14)
   await release.ready()
-  say(`${names.length} pods of Joiner were killed at once: a pod that was pending runs, and others are ready`)
+  say(`all pods of Joiner (${names.length}) were killed at once: a pod that was pending runs, and others are ready`)
 }
 
 /** Takes all memory of the limit away from Joiner's pod. Returns its name. Errors: it is not killed for that once, and then does its work. */

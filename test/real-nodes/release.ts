@@ -8,7 +8,7 @@ import { azureIds, clusterName, subnetId } from '../../deploy/local/cluster.ts'
 import { sshPublicKey } from '../../deploy/local/installation.ts'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import type { Operator } from '../../deploy/local/operator.ts'
-import { podMemory } from '../../deploy/local/real-nodes/cgroups.ts'
+import { type PodMemory, podMemory } from '../../deploy/local/real-nodes/cgroups.ts'
 import { imageNames } from '../../deploy/local/real-nodes/images.ts'
 import { until } from '../../deploy/local/real-nodes/until.ts'
 
@@ -25,8 +25,7 @@ export const namespace = 'joiner'
 export interface PodFigures {
   readonly name: string
   readonly restarts: number
-  /** Bytes: its working set, and by its cgroup what it had at most, and may have. */
-  readonly memory: { readonly now: number; readonly peak: number; readonly limit: number }
+  readonly memory: PodMemory
 }
 
 export interface Pod {
@@ -43,13 +42,6 @@ export interface Pod {
       readonly lastState?: { readonly terminated?: { readonly reason: string } }
     }[]
   }
-}
-
-interface Summary {
-  readonly pods: readonly {
-    readonly podRef: { readonly name: string; readonly namespace: string }
-    readonly memory?: { readonly workingSetBytes?: number }
-  }[]
 }
 
 /** A release of the chart, as docs/install-aks.md installs it, on a node that runs its pods. */
@@ -126,14 +118,12 @@ export class Release {
     return this.#operator.kubectl(['get', 'events', '--namespace', namespace, ...only])
   }
 
-  async figures(node: string): Promise<readonly PodFigures[]> {
-    const { pods } = await this.#operator.api<Summary>('GET', `/api/v1/nodes/${node}/proxy/stats/summary`)
-    const memory = new Map(pods.map(({ podRef, memory: used }) => [podRef.name, used?.workingSetBytes ?? 0]))
+  async figures(): Promise<readonly PodFigures[]> {
     return Promise.all(
       (await this.pods()).map(async ({ metadata: { name, uid }, status }) => ({
         name,
         restarts: (status.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0),
-        memory: { now: memory.get(name) ?? 0, ...(await podMemory(uid)) },
+        memory: await podMemory(uid),
       })),
     )
   }

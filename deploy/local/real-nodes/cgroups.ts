@@ -83,11 +83,22 @@ export function inCgroups(
   return { command: 'sh', args: ['-c', join, 'sh', ...command] }
 }
 
-/** Memory of a pod by its cgroup, in bytes: what it has had at most since it began, of what it may have. Errors: the pod is gone. */
-export async function podMemory(uid: string): Promise<{ readonly peak: number; readonly limit: number }> {
+/** Memory of a pod by its cgroup, in bytes: its working set, as the kubelet counts it, what it has had at most since it began, and what it may have. */
+export interface PodMemory {
+  readonly now: number
+  readonly peak: number
+  readonly limit: number
+}
+
+/** Errors: the pod is gone. */
+export async function podMemory(uid: string): Promise<PodMemory> {
   const folder = podFolder(uid)
-  const limit = await readFile(join(folder, isUnified ? 'memory.max' : 'memory.limit_in_bytes'), 'utf8')
-  return { peak: await peakOf(folder), limit: Number(limit) }
+  const read = (file: string) => readFile(join(folder, file), 'utf8')
+  const [used, limit, unused] = isUnified
+    ? (['memory.current', 'memory.max', /^inactive_file (\d+)$/m] as const)
+    : (['memory.usage_in_bytes', 'memory.limit_in_bytes', /^total_inactive_file (\d+)$/m] as const)
+  const inactive = Number(unused.exec(await read('memory.stat'))?.[1])
+  return { now: Number(await read(used)) - inactive, peak: await peakOf(folder), limit: Number(await read(limit)) }
 }
 
 /** What all that a node runs has had of memory at most, in bytes, files that the kernel keeps among it. */

@@ -40,10 +40,12 @@ export const needs = { diskGb: 6, memoryGb: 4 } as const
 export async function requireDisk(folder: string, joined: boolean): Promise<void> {
   const { bavail, blocks, bsize } = await statfs(folder)
   const free = (bavail * bsize) / 1e9
-  const least = Math.max(needs.diskGb, joined ? needs.diskGb + (blocks * bsize) / 1e10 : 0)
+  const tenth = (blocks * bsize) / 1e10
+  const why = ', of which a tenth of the disk stays free, or kubelets evict pods'
+  const [least, more] = joined && tenth + 2 > needs.diskGb ? [tenth + 2, why] : [needs.diskGb, '']
   if (free < least)
     throw new Error(
-      `the disk of ${folder} has ${free.toFixed(1)} GB left, and a run takes ${least.toFixed(1)}${joined ? ', of which a tenth of the disk stays free, or kubelets evict pods' : ''}: make room, or have it on another disk (XDG_STATE_HOME)`,
+      `the disk of ${folder} has ${free.toFixed(1)} GB left, and a run takes ${least.toFixed(1)}${more}: make room, or have it on another disk (XDG_STATE_HOME)`,
     )
 }
 
