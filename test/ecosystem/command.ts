@@ -20,6 +20,15 @@ import { isOfDebian, parts, proofHead, proofRows, proofs, skipsOf, unexpectedSki
 import type { Checked, Part, Recorder } from './report.ts'
 import { testRules } from './rule-tests.ts'
 
+/** Parts that are a command of their own. */
+const commands = {
+  image: ['image'],
+  'real-nodes': ['real-nodes'],
+  'joined-nodes': ['real-nodes', '--', '--joined', '--profile', 'single'],
+} as const
+
+const isByCommand = (part: Part): part is keyof typeof commands => part in commands
+
 await new Command('npm run ecosystem --')
   .description(
     "Boards, alerts and examples with the real servers of others. rules: promtool checks and tests the chart's alerts. boards: Prometheus scrapes a Joiner that goes through a small life, and evaluates each expression of the chart's and of widespread boards and alerts. mutations: the conditions of alerts are brought about, and the alerts fire. keda: KEDA's operator scales the example, and Joiner makes and removes its nodes. image: buildah makes the image. real-nodes: a real kubelet runs it. joined-nodes: VMs have real kubelets too. azure-cli: the Azure CLI runs its commands on our pages, and those of joiner admin aks setup, against the simulator. What is missing is built on the first run, which takes some ten minutes. Lists at its end what is proved by whose software. Ends with 1 when something is not as it should be, or when a part is skipped that has no line in test/ecosystem/expected-skips.",
@@ -71,15 +80,6 @@ function report(only: readonly Part[], ended: Parameters<typeof proofRows>[1]): 
   for (const line of unexpected) console.log(`\nskipped, without a line in test/ecosystem/expected-skips: ${line}`)
   return failed.length === 0 && unexpected.length === 0
 }
-
-/** Parts that are a command of their own. */
-const commands = {
-  image: ['image'],
-  'real-nodes': ['real-nodes'],
-  'joined-nodes': ['real-nodes', '--', '--joined', '--profile', 'single'],
-} as const
-
-const isByCommand = (part: Part): part is keyof typeof commands => part in commands
 
 type Binaries = Readonly<Partial<Record<ServerName, string>>>
 
