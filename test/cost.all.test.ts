@@ -6,7 +6,7 @@ import type { LedgerEntries } from '../core/cost/ledger-format.ts'
 import { coveredUntil } from '../core/cost/slice.ts'
 import type { BilledVm } from '../deploy/local/azure/virtual-machines/bill.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
-import { readHistory } from '../starter/history/lives.ts'
+import { readHistory } from '../starter/picture/history.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { World } from './world.ts'
 

@@ -1,9 +1,11 @@
 import type { Client, ConnectionLike } from '@temporalio/client'
+import type { Logger } from 'pino'
 import { whenAborted } from '../../activities/abortable-wait.ts'
 import type { ClusterChange } from '../../activities/kubernetes/cache/change-feed.ts'
 import { Lease } from '../../activities/kubernetes/lease.ts'
 import { nodeClaimOf } from '../../activities/kubernetes/lifecycle/claim-nodes.ts'
 import { reportStranger } from '../../activities/kubernetes/lifecycle/strangers.ts'
+import { type NodePoolResourcesDeps, writeCounts } from '../../activities/kubernetes/node-pools/node-pool-resources.ts'
 import type { Peers } from '../../activities/kubernetes/peers.ts'
 import { leaderTimes, whileHeld } from '../../activities/kubernetes/while-held.ts'
 import type { LifecycleStarter } from '../../activities/provisioning/lifecycle-starter.ts'
@@ -15,8 +17,6 @@ import { needsLook } from '../../core/node-claim/node-health.ts'
 import { hasLostNode } from '../../core/node-claim/node-owner.ts'
 import { isDeleting, type Node, type NodeClaim } from '../../core/objects.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
-import type { NodePoolCounterDeps } from './node-pool-counter.ts'
-import { startNodePoolCounter } from './node-pool-counter.ts'
 import { beginsReboot, GoneClaims, isSettled, isUnderWay, isUntouched } from './object-facts.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -245,5 +245,43 @@ export class Bridge {
     else await deps.lifecycles.start(claim, { isAnew: action === 'anew' })
     if (this.#causes.get(name) === why) this.#causes.delete(name)
     this.#vanished.delete(claim.metadata.uid)
+  }
+}
+
+interface NodePoolCounterDeps extends NodePoolResourcesDeps {
+  readonly log: Logger
+}
+
+const lookEveryMs = 1000
+
+/**
+ * Keeps `status.resources` and `status.nodes` of the NodePools current while this process leads. Counting takes no workflow: what a pool has
+ * follows from the watch cache at any time, so there is nothing to make durable. Returns what ends it.
+ */
+function startNodePoolCounter(deps: NodePoolCounterDeps, isLeader: () => boolean): () => void {
+  const writtenAt = new Map<string, number>()
+  let changed = true
+  let counting = false
+  const count = async () => {
+    // A cache that is not complete would count too little. Whoever does not lead stays due for the moment when it does.
+    if (!changed || counting || !isLeader() || deps.cache.unsynced.length > 0) return
+    counting = true
+    changed = false
+    try {
+      if ((await writeCounts(deps, writtenAt)) === 'due') changed = true
+    } catch (error) {
+      changed = true
+      deps.log.warn({ err: error }, 'failed to write nodepool resources, retrying')
+    } finally {
+      counting = false
+    }
+  }
+  const unsubscribe = deps.cache.onChange(({ kind }) => {
+    changed ||= kind === 'Node' || kind === 'NodeClaim' || kind === 'NodePool'
+  })
+  const timer = setInterval(() => void count(), lookEveryMs)
+  return () => {
+    clearInterval(timer)
+    unsubscribe()
   }
 }

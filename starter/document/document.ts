@@ -62,7 +62,7 @@ export function isLine(part: Exclude<Part | Cell, undefined>): part is Line {
 }
 
 /** Returns what belongs under a title; nothing where there is nothing of it. */
-export function section(title: string, items: readonly Part[]): Part {
+export function section(title: string, items: readonly Part[]): List | undefined {
   const known = items.filter((item) => item !== undefined)
   return known.length === 0 ? undefined : { title: `${title}:`, items: known }
 }

@@ -21,7 +21,7 @@ const limitMs = readMs + 5000
 /** A loop answers at once; longer means that nobody works for it. */
 const queryMs = 3000
 /** A poll lasts a minute; who has not asked again by then is gone. */
-const pollerMs = 90_000
+export const pollerMs = 90_000
 const roles = ['core', 'wait', 'azure', 'plan', 'maintenance'] as const
 /** A retry or two are the day's work; more are worth a line. */
 const manyAttempts = 3
@@ -178,16 +178,23 @@ async function readCommands({
 }
 
 async function readQueue(role: TaskQueueRole, { access, now }: TemporalScene): Promise<QueueReport> {
-  const { connection, namespace, cluster } = access
-  const queue = taskQueue(role, cluster)
+  return { role, queue: taskQueue(role, access.cluster), workers: (await pollersOf(role, access, now)).length }
+}
+
+/** Returns who asks for work of a role, by their identities. `now`: epoch ms. */
+export async function pollersOf(
+  role: TaskQueueRole,
+  { connection, namespace, cluster }: TemporalAccess,
+  now: number,
+): Promise<readonly string[]> {
   const { TASK_QUEUE_TYPE_WORKFLOW, TASK_QUEUE_TYPE_ACTIVITY } = proto.temporal.api.enums.v1.TaskQueueType
   const { pollers } = await connection.workflowService.describeTaskQueue({
     namespace,
-    taskQueue: { name: queue },
+    taskQueue: { name: taskQueue(role, cluster) },
     taskQueueType: role === 'core' ? TASK_QUEUE_TYPE_WORKFLOW : TASK_QUEUE_TYPE_ACTIVITY,
   })
   const alive = (pollers ?? []).filter(
     ({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1000 > now - pollerMs,
   )
-  return { role, queue, workers: new Set(alive.map(({ identity }) => identity)).size }
+  return [...new Set(alive.map(({ identity }) => identity ?? ''))]
 }

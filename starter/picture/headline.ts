@@ -54,7 +54,11 @@ export function headlineOf(
 }
 
 /** `Draining since 2026-11-29T12:00:00Z: Underutilized: 2 pods leave`. */
-export function headlineText({ phase, sinceMs, notes: [first] }: Headline): string {
+export function headlineText({
+  phase,
+  sinceMs,
+  notes: [first],
+}: Omit<Headline, 'phase'> & { readonly phase: string }): string {
   const since = Number.isNaN(sinceMs) ? '' : ` since ${timeText(sinceMs)}`
   return `${phase}${since}${first === undefined ? '' : `: ${first}`}`
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { lifecycleId } from '../../core/task-queues.ts'
 import type { BilledVm } from '../../deploy/local/azure/virtual-machines/bill.ts'
-import { readHistory } from '../../starter/history/lives.ts'
+import { readHistory } from '../../starter/picture/history.ts'
 import type { Prepared } from './prepared.ts'
 
 const hourMs = 3_600_000

@@ -38,7 +38,7 @@ export function measure(sources: readonly Source[]): readonly Measure[] {
     row(`folders of more than ${maxFiles} source files`, 0, crowdedFolders(sources)),
     row(`files of more than ${maxLines} lines`, 0, longFiles(product)),
     row(`functions of more than ${maxFunctionLines} lines`, 19, longFunctions(product)),
-    row(`files of less than ${minLines} lines that one file imports`, 64, doors(product)),
+    row(`files of less than ${minLines} lines that one file imports`, 57, doors(product)),
     row('imports from one command of the command line to another', 0, commandImports(product)),
     testRatio(sources),
   ]

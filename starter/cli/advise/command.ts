@@ -1,13 +1,7 @@
 import type { Command } from 'commander'
 import { InvalidArgumentError } from 'commander'
-import { defined } from '../../../core/values/defined.ts'
-import {
-  another,
-  type ConnectionOptions,
-  connectionOptions,
-  type OutputFormat,
-  outputOption,
-} from '../shared/options.ts'
+import { another, connectionOptions, outputOption } from '../shared/options.ts'
+import type { AdviseOptions } from './run.ts'
 
 const help = `
 Works beside any autoscaler, and installs and changes nothing: it gets and lists objects of the cluster, and asks Azure with the login of az login.
@@ -25,15 +19,6 @@ Examples:
 
 Exit code: 0, 1 when the cluster cannot be read, 2 for wrong usage.`
 
-interface Options extends ConnectionOptions {
-  readonly output: OutputFormat | 'html'
-  readonly catalog?: string
-  readonly prices: readonly string[]
-  readonly budget?: string
-  readonly all?: true
-  readonly writeNodepools?: string
-}
-
 /** Adds what `advise` takes. */
 export function registerAdvise(command: Command): void {
   outputOption(connectionOptions(command), ['html'])
@@ -46,28 +31,10 @@ export function registerAdvise(command: Command): void {
     )
     .option('--all', 'list every move, pod and obstacle')
     .addHelpText('after', help)
-    .action(async (options: Options) => {
-      process.exitCode = await runAdvise(options)
+    .action(async (options: AdviseOptions) => {
+      const { advise } = await import('./run.ts')
+      process.exitCode = await advise(options)
     })
-}
-
-async function runAdvise({ kubeconfig, context, as, asGroup, ...options }: Options): Promise<number> {
-  const [{ needInput }, { advise }] = await Promise.all([import('../shared/input.ts'), import('./run.ts')])
-  const { output, catalog: catalogFile, prices: priceFiles, budget: nodes, all = false } = options
-  const catalog = catalogFile === undefined ? undefined : await needInput(catalogFile)
-  const prices = await Promise.all(priceFiles.map(needInput))
-  const connection = {
-    ...defined({ kubeconfig, context, as, asGroup }),
-  }
-  return advise({
-    connection,
-    output,
-    prices,
-    all,
-    ...(catalog && { catalog }),
-    ...(nodes === undefined ? {} : { budget: nodes }),
-    ...(options.writeNodepools === undefined ? {} : { writeNodePools: options.writeNodepools }),
-  })
 }
 
 function budget(text: string): string {

@@ -3,9 +3,8 @@ import type { Budget, NodeClaim } from '../../../core/objects.ts'
 import { type Pause, Pauses } from '../../../core/pauses/pauses.ts'
 import { sampleClaim, sampleCondition, sampleNode, samplePool } from '../../../test/samples/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
-import { budgetsJson } from './json.ts'
 import { type BudgetPicture, budgetReport, type Reason } from './report.ts'
-import { budgetsDocument, Times } from './text.ts'
+import { budgetsDocument, budgetsJson, Times } from './text.ts'
 
 /** A Saturday. */
 const now = Date.parse('2026-11-21T19:20:30Z')

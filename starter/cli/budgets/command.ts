@@ -1,8 +1,8 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { pausableReasons } from '../../../core/pauses/pauses.ts'
 import { print } from '../../document/print.ts'
 import { few } from '../../document/words.ts'
-import { type ClusterOptions, clusterOptions, type ListFormat, listOptions } from '../shared/options.ts'
+import { type ClusterOptions, clusterOptions, type ListFormat, listOptions, wholeNumber } from '../shared/options.ts'
 import type { PoolBudgets, Reason } from './report.ts'
 
 interface Options extends ClusterOptions {
@@ -18,7 +18,7 @@ export function registerBudgets(command: Command): void {
   listOptions(clusterOptions(command))
     .argument('[nodepools...]', 'NodePools (default: all)')
     .addOption(new Option('--disruption-reason <reason>', 'limit to this reason').choices([...pausableReasons]))
-    .option('--days <count>', `days to look ahead, ${mostDays} at most`, days, 7)
+    .option('--days <count>', `days to look ahead, ${mostDays} at most`, wholeNumber(1, mostDays), 7)
     .addHelpText(
       'after',
       `
@@ -36,13 +36,6 @@ Exit code: 0, 1 when the cluster does not answer, 2 when a NodePool does not exi
       const { exitCodeOf } = await import('../access/cluster.ts')
       process.exitCode = await exitCodeOf(() => run(names, options))
     })
-}
-
-function days(text: string): number {
-  const count = Number(text)
-  if (!Number.isSafeInteger(count) || count < 1 || count > mostDays)
-    throw new InvalidArgumentError(`It must be a whole number from 1 to ${mostDays}.`)
-  return count
 }
 
 async function run(names: readonly string[], options: Options): Promise<number> {
@@ -69,11 +62,7 @@ async function run(names: readonly string[], options: Options): Promise<number> 
 }
 
 async function show(pools: readonly PoolBudgets[], { output, days: ahead }: Options): Promise<void> {
-  const [{ budgetsDocument }, { budgetsJson }, { Times }] = await Promise.all([
-    import('./text.ts'),
-    import('./json.ts'),
-    import('./text.ts'),
-  ])
+  const { budgetsDocument, budgetsJson, Times } = await import('./text.ts')
   const times = new Times(Intl.DateTimeFormat().resolvedOptions().timeZone)
   await print(output, {
     json: budgetsJson(pools),

@@ -164,3 +164,42 @@ function textOf(format: Intl.DateTimeFormat, ms: number): string {
   const day = [parts.get('weekday'), parts.get('day'), parts.get('month')?.slice(0, 3)].join(' ')
   return `${day} ${parts.get('hour')}:${parts.get('minute')}`
 }
+
+/** The report for programs: times as RFC 3339, null where there is no limit or no end in sight. */
+export function budgetsJson(pools: readonly PoolBudgets[]) {
+  const nodePools = pools.map(({ reasons, findings, nodePauses, ...pool }) => ({
+    ...pool,
+    problems: findings.map(({ index, isBlocking, message }) => ({ budget: index, blocks: isBlocking, message })),
+    nodePauses: nodePauses.map((pause) => pauseText('disruption', pause)),
+    reasons: reasons.map(reasonJson),
+  }))
+  return { nodePools }
+}
+
+function reasonJson({ reason, allowed, left, limitedBy, gate, periods, pauses }: ReasonBudget) {
+  return {
+    reason,
+    allowed: amountOrNull(allowed),
+    left: amountOrNull(left),
+    limitedBy,
+    ...gateJson(gate),
+    pausedBy: pauses.map((pause) => pauseText('disruption', pause)),
+    periods: periods.map(periodJson),
+  }
+}
+
+function gateJson(gate: Gate) {
+  if (gate.kind === 'open') return { openUntil: timeOrNull(gate.untilMs) }
+  const { untilMs, next } = gate
+  return {
+    blockedUntil: timeOrNull(untilMs),
+    nextWindow: next ? { from: timeOrNull(next.fromMs), to: timeOrNull(next.toMs) } : null,
+  }
+}
+
+function periodJson({ fromMs, toMs, allowed, because }: BudgetPeriod) {
+  return { from: timeOrNull(fromMs), to: timeOrNull(toMs), allowed: amountOrNull(allowed), limitedBy: because }
+}
+
+const amountOrNull = (nodes: number) => (nodes >= unlimited ? null : nodes)
+const timeOrNull = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())

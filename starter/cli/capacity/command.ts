@@ -4,7 +4,14 @@ import type { MarkStore } from '../../../activities/azure/capacity/mark-store.ts
 import type { Part } from '../../document/document.ts'
 import { print } from '../../document/print.ts'
 import { counted } from '../../document/words.ts'
-import { type ClusterOptions, clusterOptions, type ListFormat, listOptions, outputOption } from '../shared/options.ts'
+import {
+  type ClusterOptions,
+  clusterOptions,
+  type ListFormat,
+  listOptions,
+  outputOption,
+  usage,
+} from '../shared/options.ts'
 import { chosenMarks, type MarkFilter, marksTable } from './table.ts'
 
 interface Options extends MarkFilter, ClusterOptions {
@@ -32,11 +39,12 @@ Examples:
     .action((options: Options & { readonly all?: true; readonly dryRun?: true }) => {
       const named = [options.instanceType, options.family, options.zone, options.capacityType, options.nodeClass]
       const isNamed = named.some((value) => value !== undefined)
-      if (isNamed === (options.all === true))
-        return fail(
+      if (isNamed === (options.all === true)) {
+        process.exitCode = usage(
           'name what to clear by --instance-type, --family, --zone, --capacity-type or --node-class; or all of it by --all',
-          2,
         )
+        return undefined
+      }
       return run(options, (marks, store) => clear(marks, store, options))
     })
 }
@@ -102,9 +110,4 @@ function show(marks: readonly Mark[], { output }: Options, remarks: readonly Par
   const shown = marks.map(({ untilMs, ...mark }) => ({ ...mark, until: new Date(untilMs).toISOString() }))
   const table = marks.length === 0 ? undefined : marksTable(marks, Date.now())
   return print(output, { json: shown, document: () => [[table, ...remarks]] })
-}
-
-function fail(message: string, code: number): void {
-  console.error(message)
-  process.exitCode = code
 }

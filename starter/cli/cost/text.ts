@@ -1,11 +1,11 @@
 import { type BilledSpan, billOf, hourMs } from '../../../core/cost/bill.ts'
 import type { ShareLine } from '../../../core/cost/report.ts'
 import { timeText } from '../../../core/values/time.ts'
-import { type ReadCost, readCost } from '../../cost/read-cost.ts'
 import type { CsvCell, CsvTable } from '../../document/csv.ts'
 import type { Document, Part } from '../../document/document.ts'
 import { note, print } from '../../document/print.ts'
 import { counted, percent, shareText, usd } from '../../document/words.ts'
+import { type ReadCost, readCost } from '../../picture/cost.ts'
 import { withCluster } from '../access/cluster.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
@@ -195,20 +195,16 @@ export interface CostOptions extends TemporalOptions {
   readonly output: OutputFormat | 'csv'
 }
 
-const readMs = 60_000
-
 /** Prints what nodes cost. Returns the exit code. */
 export function showCost({ groupBy: by, since, output, ...where }: CostOptions): Promise<number> {
-  return withTemporal(where, ({ client, connection, cluster }) =>
+  return withTemporal(where, (access) =>
     withCluster(where, async (kubernetes) => {
-      const now = Date.now()
-      const cost = await connection.withDeadline(now + readMs, () =>
-        readCost({ client, kubernetes, namespace: where.joinerNamespace, cluster }, { sinceMs: since, nowMs: now }),
-      )
+      const from = { access, kubernetes, namespace: where.joinerNamespace }
+      const cost = await readCost(from, { sinceMs: since, nowMs: Date.now() })
       if (output === 'csv') note(...cost.notes)
       await print(output, {
         json: costJson(cost, by),
-        document: () => costDocument(cost, by, cluster),
+        document: () => costDocument(cost, by, access.cluster),
         csv: () => costCsv(cost, by),
       })
       return 0

@@ -1,7 +1,7 @@
 import type { History } from '../../../core/history/life.ts'
 import { type Answer, note, print } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
-import { readHistory } from '../../history/lives.ts'
+import { historyOf } from '../../picture/history.ts'
 import { missingLines, unanswered } from '../../picture/missing.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
@@ -33,8 +33,6 @@ import {
   workloadNote,
   workloadTable,
 } from './workload.ts'
-
-const listMs = 60_000
 
 /** Prints all nodes, or the timeline of one. Returns the exit code. */
 export function nodeHistory(name: string | undefined, options: HistoryOptions): Promise<number> {
@@ -118,11 +116,8 @@ async function answered(
   { output, since, ...where }: HistoryOptions,
   answer: (history: History) => Answer | string,
 ): Promise<number> {
-  return withTemporal(where, async ({ client, connection, cluster }) => {
-    const now = Date.now()
-    const history = await connection.withDeadline(now + listMs, () =>
-      readHistory(client, { cluster, sinceMs: since, nowMs: now }),
-    )
+  return withTemporal(where, async (access) => {
+    const history = await historyOf(access, { sinceMs: since, nowMs: Date.now() })
     note(...coverageNotes(history, since))
     const found = answer(history)
     if (typeof found === 'string') {

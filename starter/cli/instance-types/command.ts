@@ -39,7 +39,7 @@ export function registerInstanceTypes(command: Command): void {
     .option('--prices <file>', 'file of retail prices to read instead of asking the API; repeatable', another, [])
     .option('--node-class <file>', 'YAML of an AKSNodeClass (default: an empty one)')
     .option('--overlays <file>', 'YAML of NodeOverlays that change prices and resources; repeatable', another, [])
-    .option('--limit <count>', 'maximum number of types to print', wholeNumber)
+    .option('--limit <count>', 'maximum number of types to print', wholeNumber(1))
     .option('--excluded', 'list the excluded sizes instead, each with the reason')
     .addHelpText('after', help)
     .action(async (options: Options) => {

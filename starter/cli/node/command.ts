@@ -3,7 +3,7 @@ import { isScopeName } from '../../../core/pauses/pauses.ts'
 import { askerOptions, dryRunOption, endOf, untilOption } from '../operate/request-options.ts'
 import { type TemporalOptions, temporalOptions } from '../operate/temporal-options.ts'
 import { confirmed, reasonFor } from '../shared/confirm.ts'
-import { type ListFormat, listOptions, type OutputFormat, outputOption, watchOption } from '../shared/options.ts'
+import { type ListFormat, listOptions, type OutputFormat, outputOption, usage, watchOption } from '../shared/options.ts'
 import type { NodeAsking } from './run.ts'
 
 interface ReadOptions extends TemporalOptions {
@@ -147,9 +147,9 @@ function texts({ reason, by }: AskOptions): { readonly reason?: string; readonly
 
 async function hold(name: string, options: HoldOptions): Promise<void> {
   const { until, expiry } = options
-  if (options.reason?.trim() === '') return usage('--reason: say why, for whoever finds the hold')
+  if (options.reason?.trim() === '') return refused('--reason: say why, for whoever finds the hold')
   const end = endOf(until, Date.now())
-  if (end.kind === 'error') return usage(end.message)
+  if (end.kind === 'error') return refused(end.message)
   const request = {
     ...texts(options),
     reason: await reasonFor('the hold', options.reason),
@@ -161,13 +161,13 @@ async function hold(name: string, options: HoldOptions): Promise<void> {
 
 async function forceFinish(name: string, options: ForceOptions): Promise<void> {
   const { reason, leaveVm, yes } = options
-  if (reason.trim() === '') return usage('--reason: state why the lifecycle is ended early; an event records it')
+  if (reason.trim() === '') return refused('--reason: state why the lifecycle is ended early; an event records it')
   if (!isScopeName(name)) return badName(name)
   const vm = leaveVm === true ? ' and leave its VM to garbage collection' : ''
   const question = `End the lifecycle of "${name}" without waiting for its pods and volumes${vm}?`
   const answer = await confirmed(question, yes === true)
   if (answer === 'unasked')
-    return usage('--yes: nobody can be asked here; give it to say that the lifecycle is to be ended by force')
+    return refused('--yes: nobody can be asked here; give it to say that the lifecycle is to be ended by force')
   if (answer === 'no') {
     console.error('nothing was done')
     process.exitCode = 1
@@ -184,10 +184,9 @@ async function ask(name: string, options: AskOptions, asking: NodeAsking): Promi
 }
 
 function badName(name: string): void {
-  usage(`"${name}" is not the name of a Node or NodeClaim`)
+  refused(`"${name}" is not the name of a Node or NodeClaim`)
 }
 
-function usage(message: string): void {
-  console.error(message)
-  process.exitCode = 2
+function refused(message: string): void {
+  process.exitCode = usage(message)
 }

@@ -2,16 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { lifecycleId } from '../../../core/task-queues.ts'
 import { sampleClaim, sampleTime } from '../../../test/samples/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
-import {
-  detailsDocument,
-  detailsJson,
-  type LifecycleFacts,
-  listTable,
-  nodeRows,
-  remediesOf,
-  rowJson,
-  rowNamed,
-} from './report.ts'
+import type { LifecycleFacts } from '../../picture/lifecycles.ts'
+import { detailsDocument, detailsJson, listTable, nodeRows, remediesOf, rowJson, rowNamed } from './report.ts'
 
 const now = sampleTime + 3_600_000
 const ready = sampleClaim('n1', {
@@ -40,7 +32,7 @@ describe('the list', () => {
   test('what waits stands first, with what failed and when it is tried again', () => {
     expect(plainText([[listTable(nodeRows(both, now), now)]]).split('\n')).toEqual([
       'NODECLAIM  NODE  NODEPOOL  PHASE        SINCE  ATTEMPT           WAITS FOR',
-      'n2-claim   n2    default   Terminating  9m     deleteInstance 7  the VM to be gone; last failure (again in 40s): AuthorizationFailed',
+      'n2-claim   n2    default   Terminating  9m     deleteInstance 7  deleted; the VM to be gone; last failure (again in 40s): AuthorizationFailed',
       'n1-claim   n1    default   Ready        1h     -                 HELD until released by ann',
     ])
   })
@@ -130,7 +122,7 @@ test('one node in full, by the name of the Node or of the NodeClaim', () => {
   const events = [{ reason: 'RetryNow', message: 'started again', about: 'NodeClaim', at: now - 60_000, times: 2 }]
   const text = plainText(detailsDocument({ row, claim: leaving, lifecycle: terminating, events }, now))
   expect(text).toContain('NodeClaim n2-claim (Node n2) of NodePool default\n')
-  expect(text).toContain('  Terminating since 2026-01-01T00:51:00Z (9m)\n')
+  expect(text).toContain('  Terminating since 2026-01-01T00:51:00Z: deleted (for 9m)\n')
   expect(text).toContain('  deleteInstance, attempt 7, again in 40s: AuthorizationFailed\n')
   expect(text).toContain('  try at once: joiner node retry n2-claim\n')
   expect(text).toContain('joiner node force-finish n2-claim --reason TEXT')

@@ -12,36 +12,8 @@ import { causeParts, eventSection } from '../../answers/node-report.ts'
 import { type Document, type Part, section } from '../../document/document.ts'
 import { ago, shortened } from '../../document/words.ts'
 import type { EventFacts } from '../../picture/events.ts'
-
-/** A step that Temporal tries again and again. */
-export interface Retried {
-  /** Name of the activity. */
-  readonly step: string
-  readonly attempt: number
-  readonly failure: string
-  /** Epoch ms; absent: it is being tried now. */
-  readonly againMs?: number
-}
-
-/** The lifecycle of a NodeClaim, as far as Temporal says. */
-export interface LifecycleFacts {
-  readonly workflowId: string
-  /** Name and UID of its NodeClaim, of which the id of the workflow has the first eight characters. */
-  readonly name: string
-  readonly uid: string
-  /** As the search attributes say. */
-  readonly phase: string
-  readonly nodeName?: string
-  readonly nodePool?: string
-  /** What the lifecycle itself says; `silent`: it was asked and no worker answered; absent: it was not asked, since it rests. */
-  readonly status?: LifecycleStatus | 'silent'
-  readonly retried: readonly Retried[]
-}
-
-/** What a lifecycle says of itself; undefined: it was not asked, or does not answer. */
-function answerOf(lifecycle: LifecycleFacts | undefined): LifecycleStatus | undefined {
-  return lifecycle?.status === 'silent' ? undefined : lifecycle?.status
-}
+import { headlineOf, headlineText } from '../../picture/headline.ts'
+import { answerOf, type LifecycleFacts } from '../../picture/lifecycles.ts'
 
 /** One NodeClaim in the one place where an operator looks. */
 export interface NodeRow {
@@ -53,6 +25,10 @@ export interface NodeRow {
   readonly phase: string
   /** Epoch ms. */
   readonly sinceMs?: number
+  /** What is said first of a node, wherever it is shown; absent: its NodeClaim is gone, or could not be read. */
+  readonly headline?: string
+  /** Of that what neither hold nor note say; absent: nothing. */
+  readonly because?: string
   /** In words; absent: nothing. */
   readonly waitsFor?: string
   /** What is tried for how manieth time, such as `launch 3`. */
@@ -108,7 +84,9 @@ function rowOf(
   const { metadata, status } = claim
   const own = phaseOf(claim)
   const said = withPhaseOf(own, answerOf(lifecycle))
+  const { phase, sinceMs } = said ?? own
   const waitsFor = own.because ?? (own.phase === 'Ready' ? undefined : said?.waitingFor)
+  const { notes } = headlineOf({ claim }, now)
   const hold = holdOf(claim, now)
   const pool = metadata.labels[labels.nodePool]
   const note =
@@ -118,8 +96,10 @@ function rowOf(
     uid: metadata.uid,
     ...(status.nodeName === undefined ? {} : { node: status.nodeName }),
     ...(pool === undefined ? {} : { nodePool: pool }),
-    phase: said?.phase ?? own.phase,
-    sinceMs: said?.sinceMs ?? own.sinceMs,
+    phase,
+    sinceMs,
+    headline: headlineText({ phase, sinceMs, notes }),
+    ...defined({ because: notes.find((each) => each !== note && each !== (hold && holdText(hold))) }),
     ...(waitsFor === undefined ? {} : { waitsFor }),
     ...tried(lifecycle),
     ...(hold === undefined ? {} : { hold: withoutWord(hold) }),
@@ -234,7 +214,8 @@ function waitText(row: NodeRow, now: number): string {
   const parts = [
     ...(row.note === undefined ? [] : [`! ${row.note}`]),
     ...(row.hold === undefined ? [] : [`HELD ${row.hold}`]),
-    ...(row.waitsFor === undefined ? [] : [row.waitsFor]),
+    ...(row.because === undefined ? [] : [row.because]),
+    ...(row.waitsFor === undefined || row.because?.endsWith(row.waitsFor) ? [] : [row.waitsFor]),
     ...(row.lastFailure === undefined || row.phase === 'Ready' ? [] : [`last failure${again}: ${row.lastFailure}`]),
   ]
   return parts.length === 0 ? '-' : parts.join('; ')
@@ -259,7 +240,7 @@ export function detailsDocument(details: NodeDetails, now: number): Document {
       `NodeClaim ${row.nodeClaim}${row.node === undefined ? '' : ` (Node ${row.node})`}${row.nodePool === undefined ? '' : ` of NodePool ${row.nodePool}`}`,
       section('now', [
         row.note && `! ${row.note}`,
-        `${row.phase}${row.sinceMs === undefined ? '' : ` since ${timeText(row.sinceMs)} (${ago(now - row.sinceMs)})`}`,
+        `${row.headline ?? row.phase}${row.sinceMs === undefined ? '' : ` (for ${ago(now - row.sinceMs)})`}`,
         row.waitsFor && `waits for: ${row.waitsFor}`,
         status?.attempt ? `launch attempt ${status.attempt}` : undefined,
         status?.lastCapacityFailure && `last failed launch: ${status.lastCapacityFailure}`,

@@ -20,6 +20,8 @@ import { isForPrograms, note, print } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { eventsOfClaim } from '../../picture/events.ts'
 import { listed, nodeClaims } from '../../picture/from-cluster.ts'
+import { headlineOf, headlineText, standingOf } from '../../picture/headline.ts'
+import { findLifecycles, type LifecycleFacts, readLifecycles } from '../../picture/lifecycles.ts'
 import { unanswered } from '../../picture/missing.ts'
 import { type NodePicture, readNode } from '../../picture/node-picture.ts'
 import { needed, noteGaps, pictureOf } from '../../picture/picture.ts'
@@ -29,18 +31,8 @@ import { clusterFacts } from '../operate/operator.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
 import type { ListFormat } from '../shared/options.ts'
-
-import { findLifecycles, readLifecycles } from './read.ts'
-import {
-  detailsDocument,
-  detailsJson,
-  type LifecycleFacts,
-  listTable,
-  type NodeFacts,
-  nodeRows,
-  rowJson,
-  rowNamed,
-} from './report.ts'
+import type { NodeRow } from './report.ts'
+import { detailsDocument, detailsJson, listTable, type NodeFacts, nodeRows, rowJson, rowNamed } from './report.ts'
 
 interface Shown extends TemporalOptions {
   readonly output: ListFormat
@@ -89,11 +81,19 @@ export async function showNode(name: string, options: Shown): Promise<number> {
   const ofClaim = { events: eventsOfClaim({ name: row.nodeClaim, uid: row.uid }) }
   const events = picture?.events ?? (await pictureOf(options, ofClaim, now)).events
   const report = picture && nodeReport(picture)
-  const details = { row, ...defined({ claim, lifecycle, report, events }) }
+  const details = {
+    row: picture?.node ? { ...row, headline: headlineWith(row, picture) } : row,
+    ...defined({ claim, lifecycle, report, events }),
+  }
   await print(options.output, { json: detailsJson(details), document: () => detailsDocument(details, now) })
   // Joiner's own identity, with which the command runs in the pod, may write events and not read them.
   const isWhole = claim !== undefined && lifecycle !== undefined && lifecycle.status !== 'silent'
   return isWhole ? 0 : 1
+}
+
+/** The headline with what the Node says, too. */
+function headlineWith({ phase, sinceMs = Number.NaN }: NodeRow, { node, claim, now }: NodePicture): string {
+  return headlineText({ phase, sinceMs, notes: headlineOf({ node: node && standingOf(node), claim }, now).notes })
 }
 
 /** What is known of a node; undefined: its NodeClaim is gone, or the cause cannot be read, which is reported. */
@@ -172,6 +172,13 @@ export type NodeAsking =
   | { readonly what: 'release'; readonly request: ReleaseRequest }
   | { readonly what: 'forceFinish'; readonly request: ForceFinishRequest }
 
+const updates = {
+  retryNow: retryNowUpdate,
+  hold: holdUpdate,
+  release: releaseUpdate,
+  forceFinish: forceFinishUpdate,
+} as const
+
 /** What came of asking; `waiting`: nobody answers now, and the message waits with Temporal. */
 type NodeAsked = NodeAnswer | { readonly kind: 'waiting'; readonly message: string }
 
@@ -203,7 +210,15 @@ export async function askNode(
   asking: NodeAsking,
 ): Promise<NodeAsked> {
   const at = requestTime()
-  const answer = await answerOf(access, lifecycle, asking)
+  const answer = await updateAnswer(
+    access,
+    { workflowId: lifecycle.workflowId, missing: missing(access, lifecycle.name) },
+    {
+      update: updates[asking.what] as UpdateDefinition<NodeAnswer, [object]>,
+      request: asking.request,
+      limitMs: asking.what === 'forceFinish' ? forceMs : answerMs,
+    },
+  )
   if (answer !== undefined) return answer
   const { client, connection, cluster } = access
   const check = 'Check: kubectl get pods --namespace joiner, then joiner status'
@@ -217,26 +232,6 @@ export async function askNode(
   return {
     kind: 'waiting',
     message: `${noAnswer(cluster, answerMs)} The message waits with Temporal and is carried out once a worker is back${until}. ${check}`,
-  }
-}
-
-function answerOf(
-  access: TemporalAccess,
-  lifecycle: LifecycleFacts,
-  asking: NodeAsking,
-): Promise<NodeAnswer | undefined> {
-  const to = { workflowId: lifecycle.workflowId, missing: missing(access, lifecycle.name) }
-  const send = <Request>(update: UpdateDefinition<NodeAnswer, [Request]>, request: Request, limitMs = answerMs) =>
-    updateAnswer(access, to, { update, request, limitMs })
-  switch (asking.what) {
-    case 'retryNow':
-      return send(retryNowUpdate, asking.request)
-    case 'hold':
-      return send(holdUpdate, asking.request)
-    case 'release':
-      return send(releaseUpdate, asking.request)
-    case 'forceFinish':
-      return send(forceFinishUpdate, asking.request, forceMs)
   }
 }
 

@@ -5,6 +5,7 @@ import { CommandError, DryRun } from '../../document/reported-error.ts'
 import { reasonFor } from '../shared/confirm.ts'
 import { pauseJson } from '../shared/kept-json.ts'
 import type { OutputFormat } from '../shared/options.ts'
+import { usage } from '../shared/options.ts'
 import type { Asked, Asking } from './ask-loop.ts'
 import {
   askerOptions,
@@ -174,9 +175,4 @@ function asJson(result: Result & { readonly loop: LoopName }) {
   if (result.kind !== 'done') return { loop, kind, message: result.message }
   const { message, before, inForce } = result.answer
   return { loop, kind, message, before: before.map(pauseJson), inForce: inForce.map(pauseJson) }
-}
-
-function usage(message: string): number {
-  console.error(message)
-  return 2
 }

@@ -4,7 +4,6 @@ import { commandStatusQuery, type RequestAnswer, type StartedCommand } from '../
 import { isForPrograms, note, say, structured } from '../../document/print.ts'
 import { counted, few, monthly } from '../../document/words.ts'
 import type { OutputFormat } from '../shared/options.ts'
-
 import type { TemporalAccess } from './temporal-access.ts'
 
 interface Options {

@@ -46,7 +46,7 @@ export function limitOptions(command: Command): Command {
   return command
     .option('--nodepool <name>', 'limit to nodes of this NodePool; repeatable', names)
     .option('--node <name>', 'limit to this node, by the name of its Node or NodeClaim; repeatable', names)
-    .option('--budget <count>', 'most nodes to disrupt per NodePool; disruption budgets still apply', wholeNumber)
+    .option('--budget <count>', 'most nodes to disrupt per NodePool; disruption budgets still apply', wholeNumber(1))
 }
 
 /** Adds `--disruption-reason`. */

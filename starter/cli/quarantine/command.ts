@@ -6,7 +6,14 @@ import type { Table } from '../../document/document.ts'
 import { print } from '../../document/print.ts'
 import { counted } from '../../document/words.ts'
 import { quarantineJson } from '../shared/kept-json.ts'
-import { type ClusterOptions, clusterOptions, type ListFormat, listOptions, outputOption } from '../shared/options.ts'
+import {
+  type ClusterOptions,
+  clusterOptions,
+  type ListFormat,
+  listOptions,
+  outputOption,
+  usage,
+} from '../shared/options.ts'
 
 interface Options extends ClusterOptions {
   readonly output: ListFormat
@@ -30,8 +37,10 @@ Planners read it within 10 seconds. An object that crashes the scheduler twice a
 Exit code: 0 when it is cleared, 1 when the object is not quarantined or the cluster cannot be asked, 2 for options that cannot be read.`,
     )
     .action((object: string | undefined, options: Options & { readonly all?: true }) => {
-      if ((object === undefined) !== (options.all === true))
-        return usage('name one object, such as Pod/default/web-1, or clear all of them by --all')
+      if ((object === undefined) !== (options.all === true)) {
+        process.exitCode = usage('name one object, such as Pod/default/web-1, or clear all of them by --all')
+        return undefined
+      }
       return run(options, (store, entries) => clear(store, entries, { ...options, object }))
     })
 }
@@ -92,9 +101,4 @@ function quarantineTable(entries: readonly QuarantineEntry[]): Table {
     header: ['OBJECT', 'SINCE', 'UNTIL', 'CAUSE'],
     rows: entries.map(({ id, sinceMs, untilMs, cause }) => [id, timeText(sinceMs), timeText(untilMs), cause]),
   }
-}
-
-function usage(message: string): void {
-  console.error(message)
-  process.exitCode = 2
 }

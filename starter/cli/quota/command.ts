@@ -27,8 +27,7 @@ More can be asked for at https://aka.ms/ProdportalCRP. Exit code: 0, 1 when Azur
 }
 
 async function quota(options: Options): Promise<number> {
-  const [{ readQuota }, { quotaTable }, { whyOf }, { azureSettings }] = await Promise.all([
-    import('./report.ts'),
+  const [{ quotaTable, readQuota }, { whyOf }, { azureSettings }] = await Promise.all([
     import('./report.ts'),
     import('../../picture/missing.ts'),
     import('../access/azure-settings.ts'),

@@ -7,15 +7,12 @@ import { type Document, foreign, type Part } from '../../document/document.ts'
 import { piecesOf } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { counted, hoursText, latency, usd } from '../../document/words.ts'
-import { readHistory } from '../../history/lives.ts'
+import { historyOf } from '../../picture/history.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
 import { disruptionSection, interruptionsSection, waitsSection } from './disruption-sections.ts'
 import { launchesSection, nodesSection, refusalsSection, usdText } from './nodes-sections.ts'
-
 import { type Measured, measuredWaits } from './prometheus.ts'
-
-const listMs = 60_000
 
 /** Reads, sums up and prints or writes. Returns the exit code. */
 export async function report({
@@ -26,17 +23,18 @@ export async function report({
   prometheusMatch,
   ...where
 }: ReportOptions): Promise<number> {
-  return withTemporal(where, async ({ client, connection, cluster }) => {
+  return withTemporal(where, async (access) => {
     const nowMs = Date.now()
-    const history = await connection.withDeadline(nowMs + listMs, () =>
-      readHistory(client, { cluster, sinceMs: since, nowMs }),
-    )
+    const history = await historyOf(access, { sinceMs: since, nowMs })
     const measured: Measured =
       prometheus === undefined
         ? { kind: 'unasked' }
         : // Prometheus has a retention of its own, so that of Temporal does not limit it.
           await measuredWaits({ url: prometheus, match: prometheusMatch }, { sinceMs: since, untilMs: nowMs })
-    const text = await reportText({ cluster, facts: reportOf(history), askedMs: since, measured }, output)
+    const text = await reportText(
+      { cluster: access.cluster, facts: reportOf(history), askedMs: since, measured },
+      output,
+    )
     if (outputFile === undefined) process.stdout.write(text)
     else await writeTo(outputFile, text)
     if (measured.kind !== 'failed') return 0

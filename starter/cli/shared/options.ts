@@ -90,9 +90,18 @@ export function another(value: string, before: readonly string[] = []): readonly
   return [...before, value]
 }
 
-/** Parses a count. */
-export function wholeNumber(text: string): number {
-  const count = Number(text)
-  if (!Number.isSafeInteger(count) || count < 1) throw new InvalidArgumentError('It must be a whole number from 1.')
-  return count
+/** Returns what reads a whole number within bounds. */
+export const wholeNumber =
+  (least: number, most = Number.MAX_SAFE_INTEGER) =>
+  (text: string): number => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value
+    const end = most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`
+    throw new InvalidArgumentError(`It must be a whole number from ${least}${end}.`)
+  }
+
+/** Says what is wrong with what was typed. Returns the exit code for that. */
+export function usage(message: string): 2 {
+  console.error(message)
+  return 2
 }

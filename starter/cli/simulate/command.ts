@@ -66,7 +66,7 @@ export function registerSimulate(command: Command): void {
     .option('--feature-gates <list>', 'Name=true or Name=false, separated by commas')
     .option('--scheduler-config <file>', 'YAML with podTopologySpread.defaultConstraints')
     .option('--time', 'write the duration of each round to standard error as JSON')
-    .option('--rounds <count>', 'number of times to solve in one process', wholeNumber, 1)
+    .option('--rounds <count>', 'number of times to solve in one process', wholeNumber(1), 1)
     .addHelpText('after', manifestHelp)
     .action(async (files: readonly string[], options: Options) => {
       process.exitCode = await runSimulate(files.length === 0 ? ['-'] : files, options)

@@ -9,7 +9,6 @@ import { missingLines } from '../../picture/missing.ts'
 import { pauseJson, quarantineJson } from '../shared/kept-json.ts'
 import type { LeaseReport } from '../shared/leases.ts'
 import { findingsJson } from '../shared/temporal-findings.ts'
-
 import {
   type ClusterReport,
   loopsOf,

@@ -1,19 +1,18 @@
 import { Client } from '@temporalio/client'
-import proto from '@temporalio/proto'
 import { findClusterUid } from '../../../activities/azure/access/found-facts.ts'
 import { decodeMeta } from '../../../activities/kubernetes/cache/decode-meta.ts'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { markedCrd, markerOf, readMarkedCrd, writeMarker } from '../../../activities/kubernetes/client/installation.ts'
 import { describeInstallation, installationText, ownershipOf } from '../../../core/installation.ts'
-import { taskQueue } from '../../../core/task-queues.ts'
 import { freeName, nameOwner } from '../../bridge/cluster-loops.ts'
 import { say } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { clusterScene, listed } from '../../picture/from-cluster.ts'
+import { pollerMs, pollersOf } from '../../picture/from-temporal.ts'
 import { missingLines, whyOf } from '../../picture/missing.ts'
 import { readPicture } from '../../picture/picture.ts'
 import { exitCodeOf, withCluster } from '../access/cluster.ts'
-import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
+import { withTemporal } from '../operate/temporal-access.ts'
 import { type TemporalOptions } from '../operate/temporal-options.ts'
 import { isWanted } from '../shared/confirm.ts'
 import { installationOf } from '../shared/crd-release.ts'
@@ -96,7 +95,7 @@ export function takeOverName(options: NameOptions): Promise<number> {
     say(`The name "${cluster}" in Temporal's namespace "${namespace}"`)
     say(`  now:   a cluster with the UID ${owner.uid ?? '(none was left)'}`)
     say(`  then:  this cluster, with the UID ${input.clusterUid}`)
-    const pollers = await pollersOf(access)
+    const pollers = (await pollersOf('core', access, Date.now())).map((identity) => JSON.stringify(identity))
     if (pollers.length > 0)
       throw new CommandError(
         `${pollers.join(', ')} polled for "${cluster}" in the last ${pollerMs / 1000} s, so the other cluster's Joiner runs; stop it first, or give this cluster another name`,
@@ -117,19 +116,4 @@ async function clusterUid(options: ClusterOptions): Promise<string> {
       `the UID of the Namespace kube-system cannot be read: ${whyOf(error)}; check --kubeconfig and --context`,
     )
   }
-}
-
-/** A poll lasts a minute, and its beginning is what Temporal says. */
-const pollerMs = 90_000
-
-async function pollersOf({ connection, namespace, cluster }: TemporalAccess): Promise<readonly string[]> {
-  const { pollers } = await connection.workflowService.describeTaskQueue({
-    namespace,
-    taskQueue: { name: taskQueue('core', cluster) },
-    taskQueueType: proto.temporal.api.enums.v1.TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-  })
-  const recent = (pollers ?? []).filter(
-    ({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1000 > Date.now() - pollerMs,
-  )
-  return [...new Set(recent.map(({ identity }) => JSON.stringify(identity)))]
 }

@@ -1,6 +1,5 @@
 import { ago, percent } from '../../document/words.ts'
 import type { ClusterView, NodeView } from '../../view/cluster-view.ts'
-
 import type { Cell, Style } from './paint.ts'
 
 export const sortKeys = [

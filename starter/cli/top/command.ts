@@ -89,7 +89,7 @@ function isLive({ once, output }: Options): boolean {
 type Watch = Awaited<ReturnType<typeof import('../../view/cluster-watch.ts').ClusterWatch.start>>
 
 async function once(watch: Watch, { output, resources: shown, ...options }: Options): Promise<number> {
-  const { onceDocument } = await import('./once.ts')
+  const { onceDocument } = await import('./frame.ts')
   const view = watch.view()
   const isNeededMissing = view.unlisted?.includes('nodes') === true
   if (isNeededMissing || !isForPrograms(output)) note(...view.missing.map((text) => `note: ${text}`))

@@ -4,9 +4,8 @@ import { buildView, claim, facts, node, now, pod, waitingPod } from '../../../te
 import { plainText } from '../../document/text.ts'
 import type { ClusterView, NodeView } from '../../view/cluster-view.ts'
 import { parseResources, type SortKey, selected, sortKeys } from './columns.ts'
-import { frameOf, type Place } from './frame.ts'
+import { frameOf, onceDocument, type Place } from './frame.ts'
 import type { TopState } from './keys.ts'
-import { onceDocument } from './once.ts'
 import { noPaint, paintFor } from './paint.ts'
 import { changesBetween } from './screen.ts'
 

@@ -1,4 +1,5 @@
 import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
+import type { Document } from '../../document/document.ts'
 import { cut } from '../../document/text.ts'
 import { ago, counted, few, monthly } from '../../document/words.ts'
 import type { ClusterView, NodeView } from '../../view/cluster-view.ts'
@@ -9,13 +10,14 @@ import {
   columnsFor,
   coresText,
   type Resource,
+  type Selection,
   type SortKey,
   selected,
   shareOf,
   shareStyle,
 } from './columns.ts'
 import type { TopState } from './keys.ts'
-import type { Cell, Paint } from './paint.ts'
+import { type Cell, noPaint, type Paint } from './paint.ts'
 
 /** Where and how a frame is drawn. */
 export interface Place {
@@ -173,7 +175,7 @@ function isListed({ unlisted = [] }: ClusterView, kind: string): boolean {
 }
 
 /** Returns totals on one line. */
-export function totalsLine(view: ClusterView): string {
+function totalsLine(view: ClusterView): string {
   const { totals, nodes } = view
   const { pods, pending, pricePerHour, unpriced } = totals
   const isUnpriced = unpriced === totals.nodes && totals.nodes > 0
@@ -189,7 +191,7 @@ export function totalsLine(view: ClusterView): string {
 }
 
 /** Returns a line for each resource: how much of it pods request; none where pods are not known. */
-export function usageLines(
+function usageLines(
   view: ClusterView,
   shown: readonly Resource[],
   { barWidth, width, paint }: { readonly barWidth: number; readonly width: number; readonly paint: Paint },
@@ -214,7 +216,7 @@ function amountsText(resource: Resource, requested: number, allocatable: number)
 }
 
 /** Returns why pods wait, a line for each of the largest classes. */
-export function pendingLines({ pending }: ClusterView, most: number, now: number): readonly string[] {
+function pendingLines({ pending }: ClusterView, most: number, now: number): readonly string[] {
   const lines = pending.slice(0, most).map((one) => pendingLine(one, now))
   const more = pending.length - lines.length
   return more > 0 && lines.length > 0
@@ -236,11 +238,27 @@ function podRoom({ nodes }: ClusterView): number {
 }
 
 /** Says that no node is shown, and of which there are none; nodes that could not be read are not none. */
-export function emptyText(view: ClusterView, { filter, nodePool }: Pick<TopState, 'filter' | 'nodePool'>): string {
+function emptyText(view: ClusterView, { filter, nodePool }: Pick<TopState, 'filter' | 'nodePool'>): string {
   if (view.nodes.length === 0) return isListed(view, 'nodes') ? 'no nodes' : 'nodes not known'
   const what = [
     ...(nodePool === undefined ? [] : [`of the NodePool "${nodePool}"`]),
     ...(filter ? [`with "${filter}"`] : []),
   ]
   return `no nodes ${what.join(' ')}`
+}
+
+const mostPendingAtOnce = 20
+
+/** Returns a view as plain text, for scripts and pipes. */
+export function onceDocument(view: ClusterView, selection: Selection, resources: readonly Resource[]): Document {
+  const nodes = selected(view.nodes, selection)
+  const columns = columnsFor(view, resources, 0)
+  const head = [
+    totalsLine(view),
+    ...usageLines(view, resources, { barWidth: 0, width: Number.POSITIVE_INFINITY, paint: noPaint }),
+    ...pendingLines(view, mostPendingAtOnce, view.atMs),
+  ]
+  const rows = nodes.map((node) => columns.map((column) => column.cell(node, view.atMs).text.trim() || undefined))
+  const header = columns.map(({ title }) => title)
+  return [head, [nodes.length === 0 ? emptyText(view, selection) : { header, rows }]]
 }

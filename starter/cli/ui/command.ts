@@ -1,11 +1,16 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { temporalOptions } from '../operate/temporal-options.ts'
+import { wholeNumber } from '../shared/options.ts'
 import type { UiOptions } from './options.ts'
 
 /** Adds what `ui` takes. */
 export function registerUi(command: Command): void {
   temporalOptions(command)
-    .addOption(new Option('--port <number>', 'port to listen on').argParser(port).default(0, 'any that is free'))
+    .addOption(
+      new Option('--port <number>', 'port to listen on')
+        .argParser(wholeNumber(0, 65_535))
+        .default(0, 'any that is free'),
+    )
     .option('--read-only', 'offer no actions: no pause, no hold, no plan is applied')
     .option('--no-open', 'print the link only, and open no browser')
     .addOption(
@@ -34,12 +39,6 @@ Exit code: 0 when it was ended, 1 when the cluster does not answer or the port i
       // What is still being tried, such as a connection to Temporal, is not waited for.
       process.exit(await runUi(options))
     })
-}
-
-function port(text: string): number {
-  const value = Number(text)
-  if (!/^\d{1,5}$/.test(text) || value > 65_535) throw new InvalidArgumentError('It must be a port from 0 to 65535.')
-  return value
 }
 
 function hostName(text: string): string {

@@ -1,14 +1,12 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
-import type { History } from '../../../core/history/life.ts'
-import { costReport, readCost } from '../../cost/read-cost.ts'
 import { say } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
-import { readHistory } from '../../history/lives.ts'
+import { costReport, readCost } from '../../picture/cost.ts'
+import { historyOf } from '../../picture/history.ts'
 import { unanswered } from '../../picture/missing.ts'
 import { ClusterApi } from '../../ui/answers/cluster-api.ts'
-import type { CostReport } from '../../ui/contract.ts'
 import { readPage } from '../../ui/server/page-files.ts'
 import { notBuilt, startServer, type UiServer } from '../../ui/server/server.ts'
 import { TemporalLink } from '../../ui/server/temporal-link.ts'
@@ -19,9 +17,10 @@ import { openTemporal } from '../operate/temporal-access.ts'
 import type { UiOptions } from './options.ts'
 
 const dayMs = 24 * 3_600_000
-/** Lists of tens of thousands of lifecycles take a while. */
-const historyMs = 30_000
 const longestMissing = 600
+
+/** The last days, until now. */
+const last = (days: number) => ({ sinceMs: Date.now() - days * dayMs, nowMs: Date.now() })
 
 /** Serves the page until the process is to end. Returns the exit code. */
 export async function runUi(options: UiOptions): Promise<number> {
@@ -70,8 +69,11 @@ async function serve(
       options,
       link,
       view: () => watch.view(),
-      history: (days) => historyOf(link, days),
-      cost: (days) => costOf(link, { kubernetes: client, namespace: options.joinerNamespace }, days),
+      history: (days) => link.use((access) => historyOf(access, last(days))),
+      cost: (days) =>
+        link.use(async (access) =>
+          costReport(await readCost({ access, kubernetes: client, namespace: options.joinerNamespace }, last(days))),
+        ),
       by: asker(options),
       now: Date.now,
     },
@@ -125,28 +127,6 @@ async function listen({ port }: UiOptions, start: () => Promise<UiServer>): Prom
       throw new CommandError(`--port ${port}: you may not listen on it; name one from 1024 on, or leave it out`)
     throw error
   }
-}
-
-function historyOf(link: TemporalLink, days: number): Promise<History> {
-  return link.use(({ client, connection, cluster }) => {
-    const nowMs = Date.now()
-    return connection.withDeadline(nowMs + historyMs, () =>
-      readHistory(client, { cluster, sinceMs: nowMs - days * dayMs, nowMs }),
-    )
-  })
-}
-
-function costOf(
-  link: TemporalLink,
-  where: { readonly kubernetes: KubernetesClient; readonly namespace: string },
-  days: number,
-): Promise<CostReport> {
-  return link.use(({ client, connection, cluster }) => {
-    const nowMs = Date.now()
-    return connection.withDeadline(nowMs + historyMs, async () =>
-      costReport(await readCost({ ...where, client, cluster }, { sinceMs: nowMs - days * dayMs, nowMs })),
-    )
-  })
 }
 
 function temporalMissing({ problem }: TemporalLink): readonly string[] {

@@ -21,7 +21,6 @@ import type { Step, Uninstallation, UninstallOptions } from './context.ts'
 import { chartCrds, detachStep, migrateStep } from './crd-steps.ts'
 import { ownClaims, type SeenObject } from './node-objects.ts'
 import { deploymentsOf } from './processes.ts'
-
 import { closedWorkflows, historyStep, pauseStep, workflowsStep } from './temporal-steps.ts'
 
 /** Takes Joiner out of the cluster, up to what Helm installed. `timeoutMs`: limit of each wait. Returns the exit code. */

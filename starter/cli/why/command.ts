@@ -112,9 +112,8 @@ async function whyPod(name: string, options: PodOptions): Promise<number> {
 }
 
 async function nodeAnswer(name: string, place: Place): Promise<Answer | undefined> {
-  const [{ readNode }, { nodeReport }, { nodeDocument }] = await Promise.all([
+  const [{ readNode }, { nodeDocument, nodeReport }] = await Promise.all([
     import('../../picture/node-picture.ts'),
-    import('../../answers/node-report.ts'),
     import('../../answers/node-report.ts'),
   ])
   const picture = await readNode(name, place)
@@ -130,9 +129,8 @@ async function poolAnswer(name: string, place: Place): Promise<Answer | undefine
 }
 
 async function podAnswer(place: Place, namespace: string, name: string): Promise<Answer | undefined> {
-  const [{ readPod }, { podReport }, { podDocument }, { podOfWorkload }] = await Promise.all([
+  const [{ readPod }, { podDocument, podReport }, { podOfWorkload }] = await Promise.all([
     import('../../picture/pod-picture.ts'),
-    import('../../answers/pod-report.ts'),
     import('../../answers/pod-report.ts'),
     import('./similar-names.ts'),
   ])

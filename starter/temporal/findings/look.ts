@@ -5,10 +5,8 @@ import { runningOf } from '../../../core/workflow-queries.ts'
 import { loops, runningLoop } from '../../bridge/cluster-loops.ts'
 import { grpcCode, grpcCodes } from '../grpc-code.ts'
 import { attributeCommand, readAttributes } from '../namespace-attributes.ts'
-
 import { type Finding, findingsOf, type Look, type LookContext, merged } from './finding.ts'
 import { LifecycleLook, type LifecycleLookOptions } from './lifecycles.ts'
-
 import { OtherFormsLook } from './other-forms.ts'
 import { lookAtSchedule } from './schedule.ts'
 

@@ -31,7 +31,6 @@ import type { TemporalLink } from '../server/temporal-link.ts'
 import { act } from './actions.ts'
 import { calendarOf } from './calendar.ts'
 import { decisionsOf } from './decisions.ts'
-
 import { nodeDetails } from './node-details.ts'
 
 /** What the page is allowed, and how it is named. */

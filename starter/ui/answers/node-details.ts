@@ -5,7 +5,7 @@ import type { Phase } from '../../../core/node-claim/phase.ts'
 import type { Condition } from '../../../core/objects.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
 import { defined } from '../../../core/values/defined.ts'
-import { movePart, nodeReport } from '../../answers/node-report.ts'
+import { causeParts, nodeReport } from '../../answers/node-report.ts'
 import { linesOf } from '../../document/text.ts'
 import { counted } from '../../document/words.ts'
 import type { NodePicture } from '../../picture/node-picture.ts'
@@ -27,7 +27,7 @@ export function nodeDetails({ facts, view, life, now }: NodeSources): NodeDetail
   return {
     ...(view === undefined ? {} : { view }),
     timeline: life === undefined ? conditionSteps(facts) : timelineOf(life),
-    why: [...lifeLines(life), ...(report === undefined ? [] : reportLines(report))],
+    why: [...lifeLines(life), ...(report === undefined ? [] : reportLines(report, now))],
     remedies: report?.remedies ?? [],
     conditions: conditionsOf(facts),
     events: (facts?.events ?? []).map(({ at, ...event }) => ({ ...event, atMs: at })),
@@ -59,22 +59,9 @@ function conditionsOf(facts: NodePicture | undefined): NodeDetails['conditions']
 }
 
 /** The lines that the command prints, but for its titles. */
-function reportLines(report: ReturnType<typeof nodeReport>): readonly string[] {
-  const { headline, state, command, drain, pauses, warning, evaluation, again } = report
-  const disrupted =
-    command === undefined
-      ? []
-      : [`being disrupted by ${command.id}${command.reason === undefined ? '' : ` (${command.reason})`}`]
-  return [
-    headline,
-    ...state,
-    ...disrupted,
-    ...(drain ?? []),
-    ...pauses,
-    ...(warning === undefined ? [] : [warning]),
-    ...linesOf([(evaluation?.moves ?? []).map(movePart)]),
-    ...again.map((line) => `looked at again ${line}`),
-  ]
+function reportLines(report: ReturnType<typeof nodeReport>, now: number): readonly string[] {
+  const parts = causeParts(report, now).flatMap((part) => part?.items ?? [])
+  return [report.headline, ...linesOf([parts]), ...report.again.map((line) => `looked at again ${line}`)]
 }
 
 function workflowOf(facts: NodePicture | undefined): string | undefined {

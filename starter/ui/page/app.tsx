@@ -9,10 +9,11 @@ import { NodePage } from './pages/node.tsx'
 import { PlanPage } from './pages/plan.tsx'
 import { ActionDialog } from './parts/action-dialog.tsx'
 import { ConnectionState } from './parts/connection.tsx'
-import { ThemeSwitch } from './parts/theme-switch.tsx'
+import { Icon } from './parts/icon.tsx'
 import { type Route, route } from './state/route.ts'
 import { session } from './state/session.ts'
 import { connection } from './state/stream.ts'
+import { type Theme, theme } from './state/theme.ts'
 
 const sections: readonly { readonly page: Route['page']; readonly href: string; readonly name: string }[] = [
   { page: 'cluster', href: '#/', name: 'Cluster' },
@@ -105,5 +106,25 @@ function Ended({ message }: { readonly message: string }) {
       <h1>Nothing can be shown</h1>
       <p>{message}</p>
     </section>
+  )
+}
+
+const next: Readonly<Record<Theme, Theme>> = { auto: 'light', light: 'dark', dark: 'auto' }
+const names: Readonly<Record<Theme, string>> = { auto: "the system's", light: 'light', dark: 'dark' }
+
+function ThemeSwitch() {
+  const { value } = theme
+  return (
+    <button
+      type="button"
+      class="quiet round"
+      aria-label={`Colours: ${names[value]}. Change to ${names[next[value]]}.`}
+      title={`Colours: ${names[value]}`}
+      onClick={() => {
+        theme.value = next[value]
+      }}
+    >
+      <Icon name={value} />
+    </button>
   )
 }

@@ -1,7 +1,7 @@
 // Runs of lifecycles and loops that continue as new after few events: nothing is lost between them.
 import { taskQueue } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
-import { readHistory } from '../../../starter/history/lives.ts'
+import { readHistory } from '../../../starter/picture/history.ts'
 import {
   consolidateNowSignal,
   lifecycleStatusQuery,

@@ -2,7 +2,6 @@ import type { Node, Taint } from '../../../../core/objects.ts'
 import { labels } from '../../../../core/requirements/labels.ts'
 import type { AgentPoolProfile } from '../../../picture/managed-cluster.ts'
 import { capacityTypeOf } from '../azure/market.ts'
-
 import type { OwnedNode } from './node-owner.ts'
 
 /** A node pool of AKS. */

@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals'
 import { counted, dollars, hoursOfMonth, percent } from '../../../document/words.ts'
 import { Figure } from '../parts/figure.tsx'
-import { Legend } from '../parts/nodes/legend.tsx'
+import { Icon } from '../parts/icon.tsx'
 import { type Layout, NodeList } from '../parts/nodes/node-list.tsx'
-import { Notices } from '../parts/notices.tsx'
+import type { PodStyle } from '../parts/nodes/pod-layout.ts'
 import { Pending } from '../parts/pending.tsx'
 import { allNodes, missing, pools, summary } from '../state/cluster.ts'
 import { bytes, cores } from '../state/format.ts'
@@ -105,5 +105,44 @@ function Nodes() {
         <NodeList key={name} name={name} keys={keys} layout={layout} filter={filter.value.trim().toLowerCase()} />
       ))}
     </section>
+  )
+}
+
+/** What could not be read, with the remedy. */
+function Notices({ texts }: { readonly texts: readonly string[] }) {
+  if (texts.length === 0) return null
+  return (
+    <ul class="notices" aria-label="What is missing">
+      {texts.map((text) => (
+        <li key={text}>
+          <Icon name="alert" />
+          {text}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const kinds: readonly (readonly [PodStyle, string])[] = [
+  ['work', 'Pod'],
+  ['daemon', 'DaemonSet or static pod'],
+  ['held', 'Pod with do-not-disrupt'],
+  ['leaving', 'Pod that terminates'],
+]
+
+/** What the boxes within a node mean. */
+function Legend() {
+  return (
+    <ul class="legend" aria-label="Meaning of the boxes">
+      {kinds.map(([style, name]) => (
+        <li key={style}>
+          <svg class="pods" viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">
+            <path class={style} d="M1.5 1.5h11v11h-11z" />
+          </svg>
+          {name}
+        </li>
+      ))}
+      <li>The area is the larger share of CPU or memory; what is empty is free.</li>
+    </ul>
   )
 }

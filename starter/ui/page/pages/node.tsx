@@ -1,16 +1,16 @@
-import { counted, dollars } from '../../../document/words.ts'
+import { ago, counted, dollars } from '../../../document/words.ts'
 import type { NodeDetails, NodeView } from '../../contract.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Loaded } from '../parts/loaded.tsx'
 import { Meter } from '../parts/meter.tsx'
 import { DetailTables } from '../parts/nodes/detail-tables.tsx'
-import { PhaseBadge } from '../parts/nodes/phase.tsx'
+import { PhaseBadge, PhaseIcon, phaseLook } from '../parts/nodes/phase.tsx'
 import { PodBoxes } from '../parts/nodes/pod-box.tsx'
-import { Timeline } from '../parts/nodes/timeline.tsx'
 import { TemporalLink } from '../parts/temporal-link.tsx'
 import { asking } from '../state/asking.ts'
+import { now } from '../state/clock.ts'
 import { findNode, pools } from '../state/cluster.ts'
-import { bytes, cores } from '../state/format.ts'
+import { bytes, cores, momentTime } from '../state/format.ts'
 import { useResource } from '../state/resource.ts'
 import { canAct } from '../state/session.ts'
 
@@ -186,5 +186,52 @@ function HoldButton({ nodeKey, isHeld, reload }: HoldProps) {
       <Icon name="lock" />
       {isHeld ? 'Release' : 'Hold'}
     </button>
+  )
+}
+
+type Step = NodeDetails['timeline'][number]
+
+const lengthOf = ({ fromMs, toMs }: Step) => Math.max(0, (toMs ?? now.value) - fromMs)
+
+/** A node's life: a bar for the eye, whose long phases are cut down, and a list with times. */
+function Timeline({ steps }: { readonly steps: readonly Step[] }) {
+  if (steps.length === 0) return <p class="empty">Temporal knows nothing of its life.</p>
+  return (
+    <>
+      <div class="life" aria-hidden="true">
+        {steps.map((step) => (
+          <span
+            key={`${step.phase}${step.fromMs}`}
+            {...phaseLook(step.phase)}
+            data-lasts={step.toMs === undefined && step.phase !== 'Gone'}
+            style={{ flexGrow: Math.max(1, Math.sqrt(lengthOf(step) / 1000)) }}
+          />
+        ))}
+      </div>
+      <ol class="steps">
+        {steps.map((step) => (
+          <li key={`${step.phase}${step.fromMs}`} {...phaseLook(step.phase)}>
+            <span class="step-sign">
+              <PhaseIcon phase={step.phase} />
+            </span>
+            <div>
+              <p class="step-head">
+                <strong>{step.phase}</strong>
+                {step.phase !== 'Gone' && (
+                  <span class="quiet-text number">
+                    {ago(lengthOf(step))}
+                    {step.toMs === undefined && ' so far'}
+                  </span>
+                )}
+                <time class="quiet-text number" dateTime={new Date(step.fromMs).toISOString()}>
+                  {momentTime(step.fromMs)}
+                </time>
+              </p>
+              <p>{step.text}</p>
+            </div>
+          </li>
+        ))}
+      </ol>
+    </>
   )
 }

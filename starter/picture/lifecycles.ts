@@ -1,14 +1,43 @@
 import proto from '@temporalio/proto'
-import { forEachOf } from '../../../activities/concurrency.ts'
-import { listRuns } from '../../../activities/workflow-runs.ts'
-import { claimOfLifecycle } from '../../../core/task-queues.ts'
-import { defined } from '../../../core/values/defined.ts'
-import { ofNodeOrClaim, runningLifecycles } from '../../../core/workflow-queries.ts'
-import { lifecycleStatusQuery } from '../../../workflows/messages.ts'
-import { searchAttributes } from '../../../workflows/search-attributes.ts'
-import { innermost } from '../../picture/from-temporal.ts'
-import type { TemporalAccess } from '../operate/temporal-access.ts'
-import type { LifecycleFacts, Retried } from './report.ts'
+import { forEachOf } from '../../activities/concurrency.ts'
+import { listRuns } from '../../activities/workflow-runs.ts'
+import { claimOfLifecycle } from '../../core/task-queues.ts'
+import { defined } from '../../core/values/defined.ts'
+import { ofNodeOrClaim, runningLifecycles } from '../../core/workflow-queries.ts'
+import { type LifecycleStatus, lifecycleStatusQuery } from '../../workflows/messages.ts'
+import { searchAttributes } from '../../workflows/search-attributes.ts'
+import type { TemporalAccess } from '../cli/operate/temporal-access.ts'
+import { innermost } from './from-temporal.ts'
+
+/** A step that Temporal tries again and again. */
+interface Retried {
+  /** Name of the activity. */
+  readonly step: string
+  readonly attempt: number
+  readonly failure: string
+  /** Epoch ms; absent: it is being tried now. */
+  readonly againMs?: number
+}
+
+/** The lifecycle of a NodeClaim, as far as Temporal says. */
+export interface LifecycleFacts {
+  readonly workflowId: string
+  /** Name and UID of its NodeClaim, of which the id of the workflow has the first eight characters. */
+  readonly name: string
+  readonly uid: string
+  /** As the search attributes say. */
+  readonly phase: string
+  readonly nodeName?: string
+  readonly nodePool?: string
+  /** What the lifecycle itself says; `silent`: it was asked and no worker answered; absent: it was not asked, since it rests. */
+  readonly status?: LifecycleStatus | 'silent'
+  readonly retried: readonly Retried[]
+}
+
+/** What a lifecycle says of itself; undefined: it was not asked, or does not answer. */
+export function answerOf(lifecycle: LifecycleFacts | undefined): LifecycleStatus | undefined {
+  return lifecycle?.status === 'silent' ? undefined : lifecycle?.status
+}
 
 /** A lifecycle answers at once; longer means that nobody works for it. */
 const queryMs = 3000

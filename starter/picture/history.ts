@@ -4,6 +4,7 @@ import { type CommandFacts, factsKey, type History, type Life } from '../../core
 import { readCommandFacts, readLifeFacts } from '../../core/history/read-facts.ts'
 import { claimOfLifecycle, disruptionCommandId } from '../../core/task-queues.ts'
 import { endedSince } from '../../core/workflow-queries.ts'
+import type { TemporalAccess } from '../cli/operate/temporal-access.ts'
 
 /** Memos have up to 4 KiB; a page stays far below the largest message of gRPC. */
 const pageSize = 500
@@ -47,6 +48,17 @@ export async function readHistory(client: Client, { cluster, sinceMs, nowMs }: H
     unreadable: lifecycles.size - found.length,
     ...(withoutVm > 0 && { withoutVm }),
   }
+}
+
+/** Lists of tens of thousands of lifecycles take a while. */
+const listMs = 60_000
+
+/** Reads the same of the cluster that a command is about, within a minute. Errors: Temporal's. */
+export function historyOf(
+  { client, connection, cluster }: TemporalAccess,
+  time: Omit<HistoryInput, 'cluster'>,
+): Promise<History> {
+  return connection.withDeadline(Date.now() + listMs, () => readHistory(client, { cluster, ...time }))
 }
 
 /**

@@ -1,23 +1,21 @@
-import type { Client } from '@temporalio/client'
 import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import { hourMs, hourOf } from '../../core/cost/bill.ts'
 import type { LedgerHours } from '../../core/cost/ledger-format.ts'
 import { type Cost, costOf } from '../../core/cost/report.ts'
 import type { History } from '../../core/history/life.ts'
 import { timeText } from '../../core/values/time.ts'
-import { readHistory } from '../history/lives.ts'
-import { type KeptPrices, ledgerOf, prices } from '../picture/kept.ts'
-import { missingLines } from '../picture/missing.ts'
-import { readPicture } from '../picture/picture.ts'
+import type { TemporalAccess } from '../cli/operate/temporal-access.ts'
 import type { CostReport } from '../ui/contract.ts'
+import { historyOf } from './history.ts'
+import { type KeptPrices, ledgerOf, prices } from './kept.ts'
+import { missingLines } from './missing.ts'
+import { readPicture } from './picture.ts'
 
 export interface CostSources {
-  /** Temporal's. */
-  readonly client: Client
+  readonly access: TemporalAccess
   readonly kubernetes: KubernetesClient
   /** Joiner's, in Kubernetes. */
   readonly namespace: string
-  readonly cluster: string
 }
 
 export interface CostTime {
@@ -38,11 +36,13 @@ const unstoredMs = 2 * 60_000
  * Reads what nodes cost: lifecycles from Temporal, shares and prices from Joiner's ConfigMaps. What of the cluster cannot be read is named in the notes. Errors:
  * Temporal's.
  */
-export async function readCost(sources: CostSources, { sinceMs, nowMs }: CostTime): Promise<ReadCost> {
-  const { client, kubernetes, namespace, cluster } = sources
+export async function readCost(
+  { access, kubernetes, namespace }: CostSources,
+  { sinceMs, nowMs }: CostTime,
+): Promise<ReadCost> {
   const window = { fromMs: hourOf(sinceMs), toMs: nowMs }
   const [history, picture] = await Promise.all([
-    readHistory(client, { cluster, sinceMs: window.fromMs, nowMs }),
+    historyOf(access, { sinceMs: window.fromMs, nowMs }),
     readPicture({ client: kubernetes, namespace, now: nowMs }, { ledger: ledgerOf(window), prices }),
   ])
   const { ledger } = picture

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { CommandFacts, LifeFacts } from '../../core/history/life.ts'
 import { lifecycleId } from '../../core/task-queues.ts'
 import { EncryptionCodec } from '../temporal/encryption.ts'
-import { readHistory } from './lives.ts'
+import { readHistory } from './history.ts'
 
 type Info = proto.temporal.api.workflow.v1.IWorkflowExecutionInfo
 type Status = keyof typeof statuses
