@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { isForbidden } from '../../../activities/kubernetes/client/api-error.ts'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import type { KubeconfigSource } from '../../../activities/kubernetes/client/kubeconfig.ts'
 import { defined } from '../../../core/values/defined.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { joinersClient } from '../../picture/joiners-client.ts'
-import { unanswered } from '../../picture/missing.ts'
+import { unanswered, whyOf } from '../../picture/missing.ts'
 import type { ClusterOptions, ConnectionOptions } from '../shared/options.ts'
 
 const accountToken = '/var/run/secrets/kubernetes.io/serviceaccount/token'
@@ -54,12 +55,20 @@ export async function withCluster<T>(
   }
 }
 
-/** Does a command's work, which needs the cluster, and returns the exit code: 1 with one line where something needed cannot be read. */
-export async function exitCodeOf(work: () => Promise<number>): Promise<number> {
+/** Who has the rights that operators of Joiner do not have. */
+export const asAdministrator = 'run the command as an administrator of the cluster'
+
+/**
+ * Does a command's work, which needs the cluster, and returns the exit code: 1 with one line where something needed cannot be read. `remedy`: for a right that
+ * is missing, where the role of operators does not have it.
+ */
+export async function exitCodeOf(work: () => Promise<number>, remedy?: string): Promise<number> {
   try {
     return await work()
   } catch (error) {
-    console.error(error instanceof CommandError ? error.message : unanswered(error))
+    const isLacking = remedy !== undefined && isForbidden(error)
+    const said = isLacking ? `${whyOf(error)}; ${remedy}` : unanswered(error)
+    console.error(error instanceof CommandError ? error.message : said)
     return 1
   }
 }

@@ -15,7 +15,7 @@ import {
 import { say } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { whyOf } from '../../picture/missing.ts'
-import { exitCodeOf, withCluster } from '../access/cluster.ts'
+import { asAdministrator, exitCodeOf, withCluster } from '../access/cluster.ts'
 import {
   type Crd,
   convertedNames,
@@ -80,12 +80,11 @@ function withInstallation(
   options: CrdOptions,
   work: (client: KubernetesClient, own: Installation) => Promise<void>,
 ): Promise<number> {
-  return exitCodeOf(() =>
-    withCluster(options, async (client) => {
-      await work(client, await installationOf(client, options))
-      return 0
-    }),
-  )
+  const done = async (client: KubernetesClient) => {
+    await work(client, await installationOf(client, options))
+    return 0
+  }
+  return exitCodeOf(() => withCluster(options, done), asAdministrator)
 }
 
 async function manifestsOf(folder: string): Promise<readonly Json[]> {

@@ -11,7 +11,7 @@ import { clusterScene, listed } from '../../picture/from-cluster.ts'
 import { pollerMs, pollersOf } from '../../picture/from-temporal.ts'
 import { missingLines, whyOf } from '../../picture/missing.ts'
 import { readPicture } from '../../picture/picture.ts'
-import { exitCodeOf, withCluster } from '../access/cluster.ts'
+import { asAdministrator, exitCodeOf, withCluster } from '../access/cluster.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import { type TemporalOptions } from '../operate/temporal-options.ts'
 import { isWanted } from '../shared/confirm.ts'
@@ -26,7 +26,7 @@ interface CrdOptions extends ClusterOptions {
 
 /** Writes the marker of an installation into the CRDs. Returns the exit code. */
 export function takeOverCrds(options: CrdOptions): Promise<number> {
-  return exitCodeOf(() => withCluster(options, (client) => crds(client, options)))
+  return exitCodeOf(() => withCluster(options, (client) => crds(client, options)), asAdministrator)
 }
 
 async function crds(client: KubernetesClient, options: CrdOptions): Promise<number> {

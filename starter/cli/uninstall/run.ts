@@ -12,7 +12,7 @@ import { counted } from '../../document/words.ts'
 import { clusterScene, object } from '../../picture/from-cluster.ts'
 import { LackingError, whyOf } from '../../picture/missing.ts'
 import { readWhole } from '../../picture/picture.ts'
-import { exitCodeOf, withCluster } from '../access/cluster.ts'
+import { asAdministrator, exitCodeOf, withCluster } from '../access/cluster.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
 import { isWanted } from '../shared/confirm.ts'
 import { readCrd } from '../shared/crd-release.ts'
@@ -27,7 +27,7 @@ import { closedWorkflows, historyStep, pauseStep, workflowsStep } from './tempor
 export function uninstall(options: UninstallOptions, timeoutMs: number): Promise<number> {
   return exitCodeOf(() =>
     withCluster(options, async (kubernetes) => {
-      await requireOwnCrds(kubernetes, options)
+      await kubernetesErrors(() => requireOwnCrds(kubernetes, options))
       const cluster = options.clusterName ?? (await configuredCluster(kubernetes, options.joinerNamespace))
       return withTemporal({ ...options, ...(cluster !== undefined && { clusterName: cluster }) }, async (temporal) => {
         await requireOwnName(kubernetes, temporal)
@@ -102,8 +102,6 @@ async function todoOf(steps: readonly Step[]): Promise<readonly string[]> {
   }
   return texts
 }
-
-const asAdministrator = 'run the command as an administrator of the cluster'
 
 /** An error of the API server must not be explained as one of Temporal's. */
 async function kubernetesErrors<T>(work: () => Promise<T>): Promise<T> {
