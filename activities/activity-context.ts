@@ -69,11 +69,12 @@ export async function withHeartbeats<Result>(
   const step = stepOf(context, { idleSinceMs, startedMs: now() })
   const beat = (end?: Pick<Beat, 'hasEnded'>) =>
     context.heartbeat({ atMs: now(), gaps: step.gaps, ...end } satisfies Beat)
-  // By a clock that is never set back: a worker without heartbeats counts as lost.
-  const firstMs = performance.now() + (context.info.heartbeatTimeoutMs ?? 0) / 2
-  const timer = setInterval(() => {
-    if (performance.now() >= firstMs) beat()
-  }, 2000)
+  const everyMs = 2000
+  const firstMs = Math.max((context.info.heartbeatTimeoutMs ?? 0) / 2, everyMs)
+  let timer = setTimeout(() => {
+    beat()
+    timer = setInterval(beat, everyMs)
+  }, firstMs)
   try {
     return await work(context.cancellationSignal, step)
   } catch (error) {

@@ -16,6 +16,7 @@ import type { NodeRules } from '../../core/node-claim/node-health.ts'
 import { needsLook } from '../../core/node-claim/node-health.ts'
 import { hasLostNode } from '../../core/node-claim/node-owner.ts'
 import { isDeleting, type Node, type NodeClaim } from '../../core/objects.ts'
+import { lookAfterChanges } from './after-changes.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
 import { beginsReboot, GoneClaims, isSettled, isUnderWay, isUntouched } from './object-facts.ts'
 import { Watchdog } from './watchdog.ts'
@@ -260,28 +261,15 @@ const lookEveryMs = 1000
  */
 function startNodePoolCounter(deps: NodePoolCounterDeps, isLeader: () => boolean): () => void {
   const writtenAt = new Map<string, number>()
-  let changed = true
-  let counting = false
-  const count = async () => {
+  const look = async () => {
     // A cache that is not complete would count too little. Whoever does not lead stays due for the moment when it does.
-    if (!changed || counting || !isLeader() || deps.cache.unsynced.length > 0) return
-    counting = true
-    changed = false
+    if (!isLeader() || deps.cache.unsynced.length > 0) return 'due'
     try {
-      if ((await writeCounts(deps, writtenAt)) === 'due') changed = true
+      return await writeCounts(deps, writtenAt)
     } catch (error) {
-      changed = true
       deps.log.warn({ err: error }, 'failed to write nodepool resources, retrying')
-    } finally {
-      counting = false
+      return 'due'
     }
   }
-  const unsubscribe = deps.cache.onChange(({ kind }) => {
-    changed ||= kind === 'Node' || kind === 'NodeClaim' || kind === 'NodePool'
-  })
-  const timer = setInterval(() => void count(), lookEveryMs)
-  return () => {
-    clearInterval(timer)
-    unsubscribe()
-  }
+  return lookAfterChanges({ cache: deps.cache, kinds: ['Node', 'NodeClaim', 'NodePool'], everyMs: lookEveryMs, look })
 }

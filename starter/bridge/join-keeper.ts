@@ -5,6 +5,7 @@ import { initialize, type Joined, type JoiningDeps, register } from '../../activ
 import { isTrue } from '../../core/conditions.ts'
 import { hasLostNode } from '../../core/node-claim/node-owner.ts'
 import { initializationState } from '../../core/node-claim/registration.ts'
+import { lookAfterChanges } from './after-changes.ts'
 
 /** How often joined Nodes are looked for that wait, how long one waits before Temporal is asked, and how long for the answer: 12 s in all. */
 const lookMs = 2000
@@ -39,7 +40,6 @@ export class JoinKeeper {
   /** Since when Nodes wait, epoch ms, by UID of their NodeClaim and step. */
   #since: ReadonlyMap<string, number> = new Map()
   #isAway = false
-  #isBusy = false
 
   constructor(input: JoinKeeperInput) {
     this.#input = input
@@ -47,26 +47,23 @@ export class JoinKeeper {
 
   /** Looks from now on. Returns what ends it. */
   start(): () => void {
-    const timer = setInterval(() => void this.look(), lookMs)
-    return () => clearInterval(timer)
+    const { cache } = this.#input.deps
+    return lookAfterChanges({ cache, kinds: ['Node', 'NodeClaim'], everyMs: lookMs, look: () => this.#look() })
   }
 
-  /** Looks once. A look that lasts is not overtaken by the next. */
-  async look(): Promise<void> {
+  async #look(): Promise<'done' | 'due'> {
     const { deps, isLeader } = this.#input
-    if (this.#isBusy || !isLeader()) return
-    this.#isBusy = true
-    try {
-      const due = this.#due(waiting(deps))
-      if (due.length === 0) return
+    if (!isLeader()) return 'due'
+    const found = waiting(deps)
+    const due = this.#due(found)
+    if (due.length > 0) {
       const isAway = !(await this.#answers())
       if (isAway && !this.#isAway)
         deps.log.warn({ nodes: due.length }, 'temporal does not answer, so the bridge registers the nodes that join')
       this.#isAway = isAway
       if (isAway) await forEachOf(due, concurrency, (each) => this.#take(each))
-    } finally {
-      this.#isBusy = false
     }
+    return found.length > 0 ? 'due' : 'done'
   }
 
   /** What waits for long; all that waits, while Temporal is known to be away. */
