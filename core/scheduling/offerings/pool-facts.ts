@@ -11,7 +11,7 @@ import type { Amounts } from './amounts.ts'
 import { addBit, type Bits, hasBit, keep, membersOf, noBits } from './bits.ts'
 import { type DaemonGroup, daemonGroups } from './daemon-types.ts'
 import type { RequirementSet, RequirementSets } from './requirement-sets.ts'
-import { Room } from './room.ts'
+import type { Room } from './room.ts'
 import type { TypeIndex } from './type-index.ts'
 
 export interface PoolContext {
@@ -65,17 +65,12 @@ export class PoolFacts {
     this.index = context.typeIndex(option.instanceTypes)
     this.usable = usable(this.index, this.set)
     this.groups = daemonGroups(this, context.daemonSets, context.sets)
-    const overhead = this.groups.map((group) => context.amounts.vector(group.overhead))
-    const free = this.index.slots.map(({ type, free: all }) => {
-      const group = this.groups.findIndex(({ types }) => hasBit(types, type))
-      return group < 0 ? all : all.map((amount, at) => amount - ((overhead[group] as Float64Array)[at] as number))
-    })
-    this.#room = new Room(free, context.amounts.size)
-    this.#scratch = noBits(this.index.slots.length)
-    this.capacity = this.index.types.map(({ capacity }) => context.amounts.vector(capacity))
-    this.hasReserved = this.index.types.some(({ offerings }) =>
-      offerings.some(({ requirements: wanted }) => wanted.get(labels.capacityType)?.values.has('reserved')),
+    this.#room = this.index.roomBeside(
+      this.groups.map(({ types, overhead }) => ({ types, overhead: context.amounts.vector(overhead) })),
     )
+    this.#scratch = noBits(this.index.slots.length)
+    this.capacity = this.index.capacity
+    this.hasReserved = this.index.hasReserved
   }
 
   /** Returns slots of these types that match the set and have room for the requests beside the daemons. */

@@ -1,9 +1,11 @@
 import { allocatableGroups, type InstanceType, type Offering } from '../../instance-type.ts'
+import { labels } from '../../requirements/labels.ts'
 import { isCompatible, sharedKeysIntersect } from '../../requirements/requirements.ts'
 import type { Amounts } from './amounts.ts'
 import { addAll, addBit, allBits, type Bits, hasBit, keep, membersOf, noBits } from './bits.ts'
 import { PriceList } from './price-list.ts'
 import type { RequirementSet, RequirementSets } from './requirement-sets.ts'
+import { Room } from './room.ts'
 
 /** Healthy offerings of one type that leave the same room. */
 interface Slot {
@@ -12,6 +14,15 @@ interface Slot {
   readonly free: Float64Array
   readonly offerings: readonly Offering[]
 }
+
+/** What daemons take of each node of some types. */
+interface Overhead {
+  readonly types: Bits
+  readonly overhead: Float64Array
+}
+
+/** Rooms to keep: NodePools share a list of types and may have other daemons, which change now and then. */
+const mostRooms = 32
 
 /** Types that share a requirement on one key. */
 interface SameRequirement {
@@ -31,6 +42,9 @@ export class TypeIndex {
   /** Slots with capacity for pods: nothing fits where overhead exceeds capacity. */
   readonly sound: Bits
   readonly prices: PriceList
+  /** Of each type. */
+  readonly capacity: readonly Float64Array[]
+  readonly hasReserved: boolean
   /** Labels that a type or an offering decides. */
   readonly defined: ReadonlySet<string>
   readonly #sets: RequirementSets
@@ -41,6 +55,9 @@ export class TypeIndex {
   readonly #offered: { readonly requires: RequirementSet; readonly slots: Bits }[] = []
   readonly #meeting = new Map<number, Bits>()
   readonly #matching = new Map<number, Bits>()
+  readonly #resources: number
+  /** By overheads. */
+  readonly #rooms = new Map<string, Room>()
 
   constructor(
     types: readonly InstanceType[],
@@ -56,6 +73,11 @@ export class TypeIndex {
     this.slots.forEach(({ free }, slot) => {
       if (free.every((amount) => amount >= 0)) addBit(this.sound, slot)
     })
+    this.#resources = amounts.size
+    this.capacity = this.types.map(({ capacity }) => amounts.vector(capacity))
+    this.hasReserved = this.types.some(({ offerings }) =>
+      offerings.some(({ requirements }) => requirements.get(labels.capacityType)?.values.has('reserved')),
+    )
     this.#indexRequirements()
     this.#indexOfferings()
     this.defined = new Set([
@@ -92,6 +114,21 @@ export class TypeIndex {
           matching[slot >>> 5] = (matching[slot >>> 5] as number) & ~(1 << (slot & 31))
     this.#matching.set(set.id, matching)
     return matching
+  }
+
+  /** Returns what the slots leave beside daemons, of which each type is in one group at most. From one pass to the next they are mostly the same. */
+  roomBeside(daemons: readonly Overhead[]): Room {
+    const key = daemons.map(({ types, overhead }) => `${types.join()}:${overhead.join()}`).join(';')
+    const known = this.#rooms.get(key)
+    if (known !== undefined) return known
+    const free = this.slots.map(({ type, free: all }) => {
+      const overhead = daemons.find(({ types }) => hasBit(types, type))?.overhead
+      return overhead === undefined ? all : all.map((amount, at) => amount - (overhead[at] as number))
+    })
+    const room = new Room(free, this.#resources)
+    if (this.#rooms.size >= mostRooms) this.#rooms.clear()
+    this.#rooms.set(key, room)
+    return room
   }
 
   /** Returns types of at least one of the slots. */
