@@ -25,6 +25,12 @@ interface Carried {
   readonly body?: unknown
 }
 
+/** How long a request is under way, and its answer, in ms. */
+interface Travel {
+  readonly there: number
+  readonly back: number
+}
+
 async function travel(ms: number): Promise<void> {
   if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
 }
@@ -68,11 +74,11 @@ export class Network {
   #planned: PlannedStop | undefined
   /** How many requests the planned stop has counted. */
   #counted = 0
-  readonly #latencyMs: (request: string) => number
+  readonly #travelMs: (request: string) => Travel
 
-  /** `latencyMs`: how long a request and its answer travel, together. Default: no time at all. */
-  constructor(latencyMs: (request: string) => number = () => 0) {
-    this.#latencyMs = latencyMs
+  /** `travelMs`: how long a request and its answer travel. Default: no time at all. */
+  constructor(travelMs: (request: string) => Travel = () => ({ there: 0, back: 0 })) {
+    this.#travelMs = travelMs
   }
 
   /** Undefined: none, or it has come about. */
@@ -112,12 +118,12 @@ export class Network {
       planned.stop(process, request)
       await process.untilRunning()
     }
-    const travelMs = this.#latencyMs(request) / 2
+    const { there, back } = this.#travelMs(request)
     const { settled: answer, date } = await SimulatedProcess.outside(async () => {
-      await travel(travelMs)
+      await travel(there)
       const [settled] = await Promise.allSettled([reached(process, request, effect)])
       const date = new Date().toUTCString()
-      await travel(travelMs)
+      await travel(back)
       return { settled, date }
     })
     if (planned?.point === 'effected') planned.stop(process, request)

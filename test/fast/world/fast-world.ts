@@ -78,7 +78,11 @@ export class FastWorld {
     this.#random = new SeededRandom(seed)
     const { clock } = this.time
     const random = randomNumbers(seed)
-    this.network = new Network((request) => slowness * (isOfKubernetes(request) ? 2 : 20) * (1 + random()))
+    // All of the time passes on one of the two ways, by chance: what others do in it comes before the effect, or between effect and answer.
+    this.network = new Network((request) => {
+      const ms = slowness * (isOfKubernetes(request) ? 2 : 20) * (1 + random())
+      return random() < 0.5 ? { there: ms, back: 0 } : { there: 0, back: ms }
+    })
     this.temporal = new TemporalServer(clock, {
       ...more,
       seed,
