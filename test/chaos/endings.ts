@@ -14,6 +14,7 @@ import { workloadObjects } from './objects.ts'
 import { answered, protect, protection, restoreClass, restorePool } from './operators.ts'
 import { type Scene, wait } from './scene.ts'
 import { contested, isBarred, owningUids } from './watch/lost-vms.ts'
+import { cpusOf } from './watch/objects-seen.ts'
 import type { Watch } from './watch/watch.ts'
 
 const lookMs = 10_000
@@ -186,13 +187,10 @@ function excuse(scene: Scene, pod: Seen): string | undefined {
   const own = [...scene.pools.values()].filter(
     ({ name }) => !scene.removed.has(name) && (workload?.pool === undefined || workload.pool === name),
   )
-  const used = (pool: string) =>
-    scene.fast.cluster.server.objects
-      .of('nodeclaims')
-      .filter(({ metadata }) => (metadata as Seen['metadata']).labels?.['karpenter.sh/nodepool'] === pool)
-      .reduce((sum, { status }) => sum + Number((status as { capacity?: { cpu?: string } })?.capacity?.cpu ?? 0), 0)
+  const claims = scene.fast.cluster.server.objects.of('nodeclaims')
   const hasRoom = own.find(
-    ({ name, cpuLimit = Number.POSITIVE_INFINITY, cpus }) => used(name) + Math.min(...cpus.map(Number)) <= cpuLimit,
+    ({ name, cpuLimit = Number.POSITIVE_INFINITY, cpus }) =>
+      cpusOf(claims, name) + Math.min(...cpus.map(Number)) <= cpuLimit,
   )
   return hasRoom === undefined ? `limits of ${own.map(({ name }) => name).join(', ')}` : undefined
 }

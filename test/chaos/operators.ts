@@ -17,6 +17,7 @@ import { claimsPath, type Seen } from '../world.ts'
 import { poolObject } from './objects.ts'
 import { picked, type Scene, wait } from './scene.ts'
 import type { Trouble } from './troubles.ts'
+import { cpusOf } from './watch/objects-seen.ts'
 
 type Of<K extends Trouble['kind']> = Trouble & { readonly kind: K }
 
@@ -58,6 +59,16 @@ export const operators = {
   editBudget: async (scene, { draw, budget }) => scene.edit(found(picked(scene.plan.pools, draw)).name, { budget }),
   editLimit: async (scene, { draw, cpus }) =>
     scene.edit(found(picked(scene.plan.pools, draw)).name, { cpuLimit: cpus }),
+  race: async (scene, { draw, ms, forMs }) => {
+    const { name, revision, cpus } = found(picked([...scene.pools.values()], draw))
+    const { workloads } = scene.plan
+    const comes = found(workloads.find(({ pool }) => pool === name) ?? workloads.find(({ pool }) => pool === undefined))
+    const used = cpusOf(scene.fast.cluster.server.objects.of('nodeclaims'), name)
+    await scene.edit(name, { cpuLimit: used + Math.min(...cpus.map(Number)), revision: revision + 1 })
+    scene.disturb(forMs)
+    scene.api.add({ kind: 'slow', ms, untilMs: scene.nowMs + forMs })
+    await scene.world.scale(comes.name, 8)
+  },
   removePool: async (scene, { draw, forMs }) => {
     const { name } = found(picked(scene.plan.pools, draw))
     if (scene.removed.has(name)) throw new Error(`${name} is removed already`)

@@ -51,7 +51,7 @@ export interface ChaosPlan {
 /** Between one trouble and the next, in ms: some come upon each other, and others find what rests. */
 const gaps = [
   { least: 500, most: 15_000 },
-  { least: 15_000, most: 150_000 },
+  { least: 15_000, most: 120_000 },
 ] as const
 
 /** Returns the plan of a seed; the same for the same seed. */
@@ -74,7 +74,7 @@ export function planOf(seed: number): ChaosPlan {
     },
     pools,
     workloads,
-    timeline: timelineOf(random, minutes * 60_000),
+    timeline: timelineOf(random, seed, minutes * 60_000),
   }
 }
 
@@ -84,15 +84,15 @@ export function planOf(seed: number): ChaosPlan {
  */
 function minutesOf(random: Random, seed: number): number {
   if (seed % 100 === 0) return 3 * 24 * 60
-  return random.chance(0.8) ? random.between(19, 27) : random.between(27, 150)
+  return random.chance(0.8) ? random.between(13, 19) : random.between(19, 150)
 }
 
-function timelineOf(random: Random, lengthMs: number): readonly Planned[] {
+function timelineOf(random: Random, seed: number, lengthMs: number): readonly Planned[] {
   const planned: Planned[] = []
   // Longer ones are as full of troubles as short ones in all, and have longer rests.
   const stretch = Math.max(1, lengthMs / (30 * 60_000))
   for (let atMs = random.below(60_000); atMs < lengthMs; ) {
-    planned.push({ atMs: Math.floor(atMs), trouble: troubleOf(random) })
+    planned.push({ atMs: Math.floor(atMs), trouble: troubleOf(random, seed, planned.length) })
     const { least, most } = random.pick(gaps)
     atMs += stretch * random.between(least, most)
   }

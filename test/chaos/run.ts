@@ -53,6 +53,8 @@ const acts = { ...faults, ...operators } as Readonly<
   Record<Trouble['kind'], (scene: Scene, trouble: Trouble) => Promise<void>>
 >
 
+/** From the beginning to the deletion of everything. */
+const leastMs = 20 * 60_000
 /** What comes after a plan's troubles: the rest of everything, and its deletion. */
 const longestRestMs = 48 * 3_600_000
 
@@ -132,6 +134,8 @@ async function course(scene: Scene, watch: Watch): Promise<void> {
   scene.say('all troubles are over')
   await clear(scene)
   await settle(scene, watch)
+  // What has come to rest must also stay as it is.
+  await wait(Math.max(0, startMs + leastMs - scene.nowMs))
   await end(scene, watch)
 }
 

@@ -15,10 +15,12 @@ export interface StagedPool extends PlannedPool {
   readonly revision: number
 }
 
-/** What one of the budgets of a NodePool allowed, until when. */
-export interface PastBudget {
+/** What a NodePool allowed, until when. */
+interface PastRules {
   readonly pool: string
   readonly budget: string
+  /** Its limit, in vCPUs; without one: infinity. */
+  readonly cpuLimit: number
   /** Unset: it still holds. */
   readonly untilMs?: number
 }
@@ -37,9 +39,7 @@ export class Scene {
   readonly world: World
   readonly api: ApiFaults
   readonly pools: Map<string, StagedPool>
-  readonly budgets: PastBudget[] = []
-  /** The highest limit that each NodePool ever had, in vCPUs; without one: infinity. */
-  readonly mostCpus = new Map<string, number>()
+  readonly #rules: PastRules[] = []
   /** NodePools that somebody deleted and has not made again. */
   readonly removed = new Set<string>()
   isClassRemoved = false
@@ -174,12 +174,16 @@ export class Scene {
     await this.world.apply(poolObject(after))
   }
 
+  /** What a NodePool has allowed since then, at any time. */
+  rulesSince(pool: string, sinceMs: number): readonly PastRules[] {
+    return this.#rules.filter((one) => one.pool === pool && (one.untilMs === undefined || one.untilMs >= sinceMs))
+  }
+
   #note({ name, budget, cpuLimit = Number.POSITIVE_INFINITY }: PlannedPool): void {
-    this.mostCpus.set(name, Math.max(this.mostCpus.get(name) ?? 0, cpuLimit))
-    const at = this.budgets.findIndex(({ pool, untilMs }) => pool === name && untilMs === undefined)
-    const last = this.budgets[at]
-    if (last !== undefined) this.budgets[at] = { ...last, untilMs: this.nowMs }
-    this.budgets.push({ pool: name, budget })
+    const at = this.#rules.findIndex(({ pool, untilMs }) => pool === name && untilMs === undefined)
+    const last = this.#rules[at]
+    if (last !== undefined) this.#rules[at] = { ...last, untilMs: this.nowMs }
+    this.#rules.push({ pool: name, budget, cpuLimit })
   }
 }
 

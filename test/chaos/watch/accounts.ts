@@ -4,7 +4,8 @@ import { podReport } from '../../../starter/answers/pod-report.ts'
 import { readPod } from '../../../starter/picture/pod-picture.ts'
 import { metaOf } from '../../fast/kubernetes/api/objects.ts'
 import type { Scene, StagedPool } from '../scene.ts'
-import { type Condition, isGoing, isTrue } from './objects-seen.ts'
+import { NodeAccounts } from './node-accounts.ts'
+import { type Condition, cpusOf, isGoing, isTrue } from './objects-seen.ts'
 
 const everyMs = 60_000
 /** For how long something has to be so, while nothing is wrong, before an account must agree with it. */
@@ -19,7 +20,14 @@ interface PodSeen extends Json {
   readonly status?: { readonly conditions?: readonly (Condition & { readonly lastTransitionTime?: string })[] }
 }
 
-/** Holds what `joiner why pod` says at a time against the objects that there are then. */
+interface Untrue {
+  readonly ofPods: readonly string[]
+  readonly ofNodes: readonly string[]
+}
+
+const nothing: Untrue = { ofPods: [], ofNodes: [] }
+
+/** Holds what `joiner why pod` and `joiner why node` say at a time against the objects that there are then. */
 export class Accounts {
   readonly #scene: Scene
   #lookedMs = 0
@@ -29,14 +37,16 @@ export class Accounts {
   readonly #room = new Map<string, number>()
   /** Since when each pod is said to have a node planned, by UID. */
   readonly #planned = new Map<string, number>()
+  readonly #nodes: NodeAccounts
 
   constructor(scene: Scene) {
     this.#scene = scene
+    this.#nodes = new NodeAccounts(scene)
     this.#calmSinceMs = scene.nowMs
   }
 
   /** Returns what is said and is not so. */
-  async look(): Promise<readonly string[]> {
+  async look(): Promise<Untrue> {
     const { nowMs } = this.#scene
     if (!this.#isCalm()) this.#calmSinceMs = nowMs
     for (const pool of this.#scene.pools.values())
@@ -45,18 +55,20 @@ export class Accounts {
         if (!this.#hasRoom(pool, which)) this.#room.delete(key)
         else if (!this.#room.has(key)) this.#room.set(key, nowMs)
       }
-    if (nowMs - this.#lookedMs < everyMs) return []
+    if (nowMs - this.#lookedMs < everyMs) return nothing
     this.#lookedMs = nowMs
     const waiting = this.#waiting()
     const uids = new Set(waiting.map((pod) => metaOf(pod).uid))
     for (const uid of this.#planned.keys()) if (!uids.has(uid)) this.#planned.delete(uid)
     if (nowMs - this.#calmSinceMs < settledMs) {
       this.#planned.clear()
-      return []
+      this.#nodes.forget()
+      return nothing
     }
     const byWorkload = Map.groupBy(waiting, (pod) => metaOf(pod).labels?.['app'] ?? '')
     const some = [...byWorkload.values()].flatMap((own) => own.slice(0, 1)).slice(0, mostPods)
-    return (await Promise.all(some.map((pod) => this.#lookAt(pod)))).flat()
+    const [ofPods, ofNodes] = await Promise.all([Promise.all(some.map((pod) => this.#lookAt(pod))), this.#nodes.look()])
+    return { ofPods: ofPods.flat(), ofNodes }
   }
 
   /** Whether Joiner sees what there is, and can do something about it. */
@@ -135,9 +147,7 @@ export class Accounts {
     const pool = objects.find(`/apis/karpenter.sh/v1/nodepools/${name}`)
     const nodeClass = objects.find('/apis/karpenter.azure.com/v1beta1/aksnodeclasses/default')
     if (![pool, nodeClass].every((one) => one !== undefined && !isGoing(one) && isTrue(one, 'Ready'))) return false
-    const used = this.#objects('nodeclaims')
-      .filter((claim) => metaOf(claim).labels?.['karpenter.sh/nodepool'] === name)
-      .reduce((sum, claim) => sum + cpusOf(claim), 0)
+    const used = cpusOf(this.#objects('nodeclaims'), name)
     const size = which === 'smallest' ? Math.min(...cpus.map(Number)) : Math.max(...cpus.map(Number))
     return used + size <= cpuLimit
   }
@@ -146,9 +156,6 @@ export class Accounts {
     return this.#scene.fast.cluster.server.objects.of(resource)
   }
 }
-
-const cpusOf = (claim: Json) =>
-  Number((claim as { readonly status?: { readonly capacity?: { readonly cpu?: string } } }).status?.capacity?.cpu ?? 0)
 
 const words = ({ state, cause, finding }: WaitingReport) =>
   `${state}${cause === undefined ? '' : ` (${cause})`}: ${finding}`

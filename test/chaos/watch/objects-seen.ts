@@ -14,3 +14,9 @@ export const isTrue = (object: Json, condition: string) =>
   (object as { readonly status?: { readonly conditions?: readonly Condition[] } }).status?.conditions?.some(
     ({ type, status }) => type === condition && status === 'True',
   ) === true
+
+/** How many vCPUs the nodes of a NodePool have. */
+export const cpusOf = (claims: readonly Json[], pool: string) =>
+  claims
+    .filter((claim) => metaOf(claim).labels?.['karpenter.sh/nodepool'] === pool)
+    .reduce((sum, { status }) => sum + Number((status as { capacity?: { cpu?: string } })?.capacity?.cpu ?? 0), 0)

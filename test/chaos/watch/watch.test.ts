@@ -4,6 +4,13 @@ import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { type ResourceName, resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { podFingerprint } from '../../../activities/scheduler-thread/pod-fingerprint.ts'
 import { formatWaitingClass } from '../../../api/waiting-pods.ts'
+import {
+  formatLastPass,
+  formatVerdict,
+  lastPassKey,
+  verdictMapName,
+  verdictShard,
+} from '../../../core/disruption/verdicts/verdict.ts'
 import { formatPause, type LoopName } from '../../../core/pauses/pauses.ts'
 import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
 import { waitingKey } from '../../../core/scheduling/explain/waiting-classes.ts'
@@ -91,6 +98,24 @@ async function said(stage: Stage, what: Pick<WaitingClass, 'state' | 'cause' | '
         }),
       },
     })
+  await wait(15 * 60_000)
+}
+
+/** Joiner, which is cut off from the cluster, has said of a node that nobody disrupts that its owner forbids that. */
+async function saidOfNode(stage: Stage): Promise<void> {
+  const { scene, put } = stage
+  nodeWithPod(stage, 'a')
+  scene.world.startJoiner('joiner-0')
+  scene.fast.cut('joiner-0', 'kubernetes', 60 * 60_000)
+  const since = new Date(scene.nowMs).toISOString()
+  const moves = [{ methods: ['drift'], outcome: 'blocked', cause: { kind: 'do-not-disrupt' } } as const]
+  const verdict = formatVerdict({ nodeClaim: 'a', nodePool: 'default', since, moves })
+  const lastPass = formatLastPass({ atMs: scene.nowMs + 10 * 60_000, commands: 0 })
+  for (const [shard, data] of [
+    [verdictShard('a'), { a: verdict }],
+    [0, { [lastPassKey]: lastPass }],
+  ] as const)
+    put('configmaps', { metadata: { name: verdictMapName(shard), namespace: 'joiner' }, data })
   await wait(15 * 60_000)
 }
 
@@ -183,7 +208,10 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
     for (const name of ['a', 'b']) nodeWithPod(stage, name)
     for (const name of ['a', 'b']) stage.edit('nodeclaims', name, disrupted())
   },
-  limit: ({ put }) => {
+  'account of a node': saidOfNode,
+  limit: async ({ scene, put }) => {
+    for (const cpuLimit of [16, 8]) await scene.edit('default', { cpuLimit })
+    await wait(longMs)
     put('nodeclaims', claimJson('a', { status: { capacity: { cpu: '7' }, conditions: ready } }))
     put('nodeclaims', claimJson('b', { spec: { resources: { requests: { cpu: '1500m' } } } }))
   },
@@ -226,6 +254,10 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
     await wait(longMs)
     stage.put('nodeclaims', claimJson('a', { metadata: { annotations: { 'joiner.sh/adopted-from': 'lost' } } }))
   },
+  'a NodeClaim over a limit that was just lowered': async ({ scene, put }) => {
+    await scene.edit('default', { cpuLimit: 4 })
+    put('nodeclaims', claimJson('a', { spec: { resources: { requests: { cpu: '8' } } } }))
+  },
   'a NodeClaim whose VM comes out larger than its pods ask for': ({ put, edit }) => {
     for (const name of ['a', 'b'])
       put('nodeclaims', claimJson(name, { spec: { resources: { requests: { cpu: '3500m' } } } }))
@@ -256,6 +288,11 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
     stage.edit('pods', 'pod-a', protectedPod, 'default')
     await wait(20_000)
     stage.edit('nodeclaims', 'a', disrupted())
+  },
+  'a node that is said to stay for what is so': async (stage) => {
+    const said = saidOfNode(stage)
+    stage.edit('nodeclaims', 'a', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } })
+    await said
   },
   'a pod that is said to wait for what is so': (stage) => {
     stage.scene.wasRefused = true

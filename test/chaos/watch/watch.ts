@@ -102,7 +102,9 @@ export class Watch {
     etcd.backUp(nowMs, () => this.#scene.state)
     this.#brakes.look(nowMs)
     const claims = this.#claims()
-    for (const untrue of await this.#accounts.look()) this.note('account', untrue)
+    const { ofPods, ofNodes } = await this.#accounts.look()
+    for (const untrue of ofPods) this.note('account', untrue)
+    for (const untrue of ofNodes) this.note('account of a node', untrue)
     const ofPools = Map.groupBy(claims, poolOf)
     this.#noteSizes(new Map([...ofPools].map(([pool, own]) => [pool, own.length])))
     const { virtualMachines } = await this.#scene.world.azure()
@@ -160,7 +162,8 @@ export class Watch {
    */
   #lookAtLimit(pool: string): void {
     const claims = this.#claims().filter((claim) => poolOf(claim) === pool)
-    const most = this.#scene.mostCpus.get(pool) ?? Number.POSITIVE_INFINITY
+    const limits = this.#scene.rulesSince(pool, this.#scene.nowMs - staleMs).map(({ cpuLimit }) => cpuLimit)
+    const most = limits.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...limits)
     // What was made in place of a node that stays after all is over the limit: its command ended before it was done.
     const undone = new Set(
       this.#scene.fast.temporal.runs.filter(hasEndedUndone).map(({ identity }) => identity.workflowId),
@@ -294,10 +297,8 @@ export class Watch {
     const since = this.#scene.nowMs - staleMs
     const sizes = this.#sizes.filter(({ atMs }) => atMs >= since).map(({ ofPools }) => ofPools.get(pool) ?? 0)
     const most = Math.max(disrupted.length, ...sizes)
-    const budgets = this.#scene.budgets.filter(
-      (one) => one.pool === pool && (one.untilMs === undefined || one.untilMs >= since),
-    )
-    const allowed = Math.max(...budgets.map(({ budget }) => resolved(budget, most)))
+    const rules = this.#scene.rulesSince(pool, since)
+    const allowed = Math.max(...rules.map(({ budget }) => resolved(budget, most)))
     if (disrupted.length > allowed)
       this.note(
         'budget',
