@@ -35,7 +35,7 @@ export const faults = {
         }
     })
   },
-  cutCommit: async (scene, { forMs, isStopped }) => {
+  cutCommit: async (scene, { draw, forMs, isStopped }) => {
     await stopNext(scene, { after: 1, step: 'a stamp', point: 'sent' }, (process, request) => {
       kill(scene, process, forMs)
       const claim = scene.fast.cluster.server.objects.find(request.split(' ')[1] ?? '')
@@ -43,6 +43,9 @@ export const faults = {
       if (isStopped && pool !== undefined) scene.later(0, () => scene.edit(pool, { budget: '0' }))
       scene.later(0, () => terminateCommands(scene))
     })
+    // Else there is seldom a command to come.
+    const drifting = picked([...scene.pools.values()], draw)
+    if (drifting !== undefined) await scene.edit(drifting.name, { revision: drifting.revision + 1 })
   },
   restoredEtcd: (scene, { minutes }) => restoreEtcd(scene, minutes),
   clock: async (scene, { draw, aheadMs, forMs }) => {

@@ -14,10 +14,10 @@ export type Trouble =
    */
   | { readonly kind: 'lateLaunch'; readonly ms: number; readonly forMs: number; readonly isFirst: boolean }
   /**
-   * The process that is about to give a node to a command ends there, and somebody terminates the commands. `isStopped`: and lets no more nodes of the NodePool be
-   * disrupted.
+   * Nodes of a NodePool drift, the process that is about to give a node to a command ends there, and somebody terminates the commands. `isStopped`:
+   * and lets no more nodes of the NodePool be disrupted.
    */
-  | { readonly kind: 'cutCommit'; readonly forMs: number; readonly isStopped: boolean }
+  | { readonly kind: 'cutCommit'; readonly draw: number; readonly forMs: number; readonly isStopped: boolean }
   /** The API server has again what it held some minutes ago. */
   | { readonly kind: 'restoredEtcd'; readonly minutes: number }
   | { readonly kind: 'temporalAway'; readonly forMs: number }
@@ -128,6 +128,7 @@ const freeze: Maker = (random) => ({ kind: 'freeze', ...stopOf(random, 120) })
 
 const cutCommit: Maker = (random) => ({
   kind: 'cutCommit',
+  draw: drawn(random),
   forMs: seconds(random, 1, 30),
   isStopped: random.chance(0.8),
 })
