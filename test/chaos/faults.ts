@@ -35,13 +35,13 @@ export const faults = {
         }
     })
   },
-  cutCommit: async (scene, { draw, forMs, isStopped }) => {
+  cutCommit: async (scene, { draw, forMs, isStopped, isEnded }) => {
     await stopNext(scene, { after: 1, step: 'a stamp', point: 'sent' }, (process, request) => {
       kill(scene, process, forMs)
       const claim = scene.fast.cluster.server.objects.find(request.split(' ')[1] ?? '')
       const pool = claim && metaOf(claim).labels?.['karpenter.sh/nodepool']
       if (isStopped && pool !== undefined) scene.later(0, () => scene.edit(pool, { budget: '0' }))
-      scene.later(0, () => terminateCommands(scene))
+      if (isEnded) scene.later(0, () => terminateCommands(scene))
     })
     // Else there is seldom a command to come.
     const drifting = picked([...scene.pools.values()], draw)

@@ -14,10 +14,16 @@ export type Trouble =
    */
   | { readonly kind: 'lateLaunch'; readonly ms: number; readonly forMs: number; readonly isFirst: boolean }
   /**
-   * Nodes of a NodePool drift, the process that is about to give a node to a command ends there, and somebody terminates the commands. `isStopped`:
-   * and lets no more nodes of the NodePool be disrupted.
+   * Nodes of a NodePool drift, and the process that is about to give a node to a command ends there. `isEnded`: somebody terminates the commands.
+   * `isStopped`: and lets no more nodes of the NodePool be disrupted.
    */
-  | { readonly kind: 'cutCommit'; readonly draw: number; readonly forMs: number; readonly isStopped: boolean }
+  | {
+      readonly kind: 'cutCommit'
+      readonly draw: number
+      readonly forMs: number
+      readonly isEnded: boolean
+      readonly isStopped: boolean
+    }
   /** The API server has again what it held some minutes ago. */
   | { readonly kind: 'restoredEtcd'; readonly minutes: number }
   | { readonly kind: 'temporalAway'; readonly forMs: number }
@@ -126,12 +132,11 @@ const lateLaunch: Maker = (random) => ({
 
 const freeze: Maker = (random) => ({ kind: 'freeze', ...stopOf(random, 120) })
 
-const cutCommit: Maker = (random) => ({
-  kind: 'cutCommit',
-  draw: drawn(random),
-  forMs: seconds(random, 1, 30),
-  isStopped: random.chance(0.8),
-})
+const cutCommit: Maker = (random) => {
+  const isEnded = random.chance(0.6)
+  const isStopped = isEnded && random.chance(0.8)
+  return { kind: 'cutCommit', draw: drawn(random), forMs: seconds(random, 1, 30), isEnded, isStopped }
+}
 
 const latency: Maker = (random) =>
   azure({
