@@ -5,6 +5,8 @@ import type { Cancel } from './virtual-clock.ts'
 export type ServerName = 'kubernetes' | 'temporal' | 'azure'
 
 const current = new AsyncLocalStorage<SimulatedProcess | undefined>()
+/** Outside of all that is known of what runs, such as Temporal's activity: a process that is started where another one was killed is no part of it. */
+const nowhere = AsyncLocalStorage.snapshot()
 
 /** A process of Joiner in this one. Its timers and answers stop when it is killed, and wait while it is frozen. */
 export class SimulatedProcess {
@@ -30,7 +32,7 @@ export class SimulatedProcess {
 
   /** Does something that belongs to no process: the work of a server, say, that a process has asked for. */
   static outside<T>(work: () => T): T {
-    return current.run(undefined, work)
+    return nowhere(work)
   }
 
   get isKilled(): boolean {
