@@ -34,6 +34,10 @@ async function ciliumStarts(world: World): Promise<void> {
   for (const { metadata } of waiting) await world.operator.kubectl(['taint', 'node', metadata.name, `${taint}-`])
 }
 
+/** A player whose shell has Joiner's settings: those of the local cluster, which has the CRDs, accounts and rights of the chart before it. */
+const openPlayer = ({ cluster, installation }: World) =>
+  Player.open({ cluster, env: installation.processSpec().env ?? {}, hasRights: true })
+
 /** The player is logged in to Azure as an Owner, whose cluster is in that resource group. */
 async function logIn({ cluster, operator }: World, player: Player, resourceGroup: string): Promise<AksOwner> {
   const owner = await AksOwner.arrive({
@@ -56,7 +60,7 @@ describe('a new cluster', () => {
   beforeAll(async () => {
     // The CRDs are deleted in the end, so no other suite gets this cluster.
     world = await World.start({ cloud: 'boot' })
-    player = await Player.open(world)
+    player = await openPlayer(world)
     hooks = new HookPods(world.cluster, world.operator, 'joiner')
     hooks.start()
     owner = await logIn(world, player, 'joiner-demo')
@@ -252,7 +256,7 @@ describe('a cluster with Karpenter', () => {
 
   beforeAll(async () => {
     world = await World.start()
-    player = await Player.open(world)
+    player = await openPlayer(world)
     hooks = new HookPods(world.cluster, world.operator, 'joiner')
     hooks.start()
     owner = await logIn(world, player, 'my-group')

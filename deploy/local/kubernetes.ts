@@ -6,6 +6,9 @@ import { stringify } from 'yaml'
 import type { LocalCluster } from './local-cluster.ts'
 import type { ProcessSpec } from './supervisor.ts'
 
+/** Who issues the tokens of ServiceAccounts. */
+export const serviceAccountIssuer = 'https://kubernetes.default.svc'
+
 export function etcdSpec({ binaries, ports, stateDir }: LocalCluster): ProcessSpec {
   const client = `http://127.0.0.1:${ports.etcd}`
   const peer = `http://127.0.0.1:${ports.etcdPeer}`
@@ -46,7 +49,7 @@ export function apiserverSpec(
       '--enable-bootstrap-token-auth',
       `--service-account-key-file=${pki.serviceAccountPublicFile}`,
       `--service-account-signing-key-file=${pki.serviceAccountKeyFile}`,
-      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-issuer=${serviceAccountIssuer}`,
       '--service-cluster-ip-range=10.96.0.0/16',
       '--allow-privileged',
       '--max-requests-inflight=1200',

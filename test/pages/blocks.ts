@@ -7,6 +7,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** What a suite does with the blocks of a page. Each scenario is played once, in the order of its pages. */
 export const scenarios = {
   install: ['docs/install-aks.md'],
+  /** Played by `npm run real-nodes`, whose pods run. */
+  'install-pods': ['docs/install-aks.md'],
   'from-cluster-autoscaler': ['docs/from-cluster-autoscaler.md'],
   operate: ['docs/operations.md', 'docs/disruption.md', 'docs/nodes.md', 'docs/temporal.md', 'docs/takeover.md'],
   upgrade: ['docs/upgrade.md', 'docs/temporal-access.md'],

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { clusterName } from '../../deploy/local/cluster.ts'
-import type { World } from '../world.ts'
+import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import { type Block, readBlocks, runOf, type Scenario, scenarios } from './blocks.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -15,15 +15,24 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** Words of the pages by variable, and what they stand for now. */
 export type Variables = Readonly<Record<string, string>>
 
+/** Where the pages are followed. */
+interface Place {
+  readonly cluster: LocalCluster
+  /** What the shell has in its environment besides. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Whether the CRDs, accounts and rights of the chart are there before it. */
+  readonly hasRights?: boolean
+}
+
 /** A person at a shell in a checkout, who follows the pages. */
 export class Player {
-  readonly #world: World
+  readonly #place: Place
   readonly #folder: string
   readonly #left: Map<Scenario, Block[]>
   #env: Readonly<Record<string, string>> = {}
 
-  private constructor(world: World, folder: string) {
-    this.#world = world
+  private constructor(place: Place, folder: string) {
+    this.#place = place
     this.#folder = folder
     const scenarioNames = Object.keys(scenarios) as Scenario[]
     const blocks = (scenario: Scenario) =>
@@ -31,18 +40,17 @@ export class Player {
     this.#left = new Map(scenarioNames.map((scenario) => [scenario, blocks(scenario)]))
   }
 
-  static async open(world: World): Promise<Player> {
+  static async open(place: Place): Promise<Player> {
     const folder = await mkdtemp(join(tmpdir(), 'joiner-pages-'))
     await mkdir(join(folder, 'bin'))
     await mkdir(join(root, 'build'), { recursive: true })
     for (const name of ['build', 'deploy', 'examples', 'node_modules', 'package.json', 'starter'])
       await symlink(join(root, name), join(folder, name))
-    const player = new Player(world, folder)
-    const { kubectl, helm, temporal } = world.cluster.binaries
+    const player = new Player(place, folder)
+    const { kubectl, helm, temporal } = place.cluster.binaries
     await player.#command('kubectl', `exec ${kubectl} "$@"`)
     await player.#command('temporal', `exec ${temporal} "$@"`)
-    // The CRDs, accounts and rights of the local cluster are there before the chart.
-    const adopt = '--take-ownership --force-conflicts'
+    const adopt = place.hasRights === true ? '--take-ownership --force-conflicts' : ''
     await player.#command('helm', `if [ "$1" = install ]; then exec ${helm} "$@" ${adopt}; fi\nexec ${helm} "$@"`)
     await player.#command('joiner', `exec ${process.execPath} ${join(root, 'starter/joiner.ts')} "$@"`)
     return player
@@ -53,7 +61,7 @@ export class Player {
     await this.#command('az', `exec ${join(folderOfAz, 'az')} "$@"`)
     // Without the workload identity of Joiner's own pods, which would come before the login.
     this.#env = {
-      JOINER_ARM_ENDPOINT: this.#world.cluster.azureEndpoint,
+      JOINER_ARM_ENDPOINT: this.#place.cluster.azureEndpoint,
       AZURE_TENANT_ID: '',
       AZURE_FEDERATED_TOKEN_FILE: '',
     }
@@ -97,12 +105,11 @@ export class Player {
   }
 
   async #run(script: string, place: string): Promise<string> {
-    const { cluster, installation } = this.#world
+    const { cluster, env: own } = this.#place
     const env = {
       ...process.env,
-      ...installation.processSpec().env,
+      ...own,
       KUBECONFIG: cluster.adminKubeconfig,
-      TEMPORAL_ADDRESS: cluster.temporalEnv['TEMPORAL_ADDRESS'] ?? '',
       HOME: this.#folder,
       // What a page installs by npm comes before the sources of Joiner's command line.
       npm_config_prefix: join(this.#folder, 'npm'),

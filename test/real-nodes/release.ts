@@ -55,9 +55,8 @@ export class Release {
   }
 
   async install(profile: Profile): Promise<void> {
-    const { stateDir, server, azureEndpoint } = this.#cluster
-    const values = join(stateDir, 'values.yaml')
-    await writeFile(values, stringify(valuesFor(server, azureEndpoint)))
+    const values = join(this.#cluster.stateDir, 'values.yaml')
+    await writeFile(values, stringify(valuesFor(this.#cluster)))
     await this.helm(['install', 'joiner', chart, '--create-namespace', '--values', values, ...profiles[profile]])
   }
 
@@ -175,31 +174,39 @@ export class Release {
   }
 }
 
-/** As `joiner admin aks values` writes them; what is of the simulator instead of Azure comes last. */
-function valuesFor(server: string, azure: string): object {
+/** As `joiner admin aks values` writes them. */
+function valuesFor(cluster: LocalCluster): object {
+  const { subscriptionId, location, nodeResourceGroup, clientId, tenantId } = azureIds
+  const written = {
+    cluster: { name: clusterName },
+    workloadIdentity: { clientId, tenantId },
+    azure: { subscriptionId, location, nodeResourceGroup, subnetId, sshPublicKey },
+  }
+  return localValues(written, cluster)
+}
+
+/** Values with what is of this machine instead of Azure: the image, the API server and the simulator. */
+export function localValues(
+  values: { readonly image?: object; readonly cluster: object; readonly azure: object },
+  { server, azureEndpoint }: LocalCluster,
+): object {
+  const environment = {
+    name: 'AzurePublicCloud',
+    resourceManagerEndpoint: azureEndpoint,
+    activeDirectoryEndpoint: azureEndpoint,
+    tokenAudience: 'https://management.azure.com',
+  }
   return {
-    image: { repository: 'localhost/joiner' },
-    cluster: { name: clusterName, endpoint: server },
-    workloadIdentity: { clientId: azureIds.clientId, tenantId: azureIds.tenantId },
-    azure: {
-      subscriptionId: azureIds.subscriptionId,
-      location: azureIds.location,
-      nodeResourceGroup: azureIds.nodeResourceGroup,
-      subnetId,
-      sshPublicKey,
-      environment: {
-        name: 'AzurePublicCloud',
-        resourceManagerEndpoint: azure,
-        activeDirectoryEndpoint: azure,
-        tokenAudience: 'https://management.azure.com',
-      },
-    },
+    ...values,
+    image: { ...values.image, repository: 'localhost/joiner' },
+    cluster: { ...values.cluster, endpoint: server },
+    azure: { ...values.azure, environment },
     temporal: { bundled: { image: imageNames.temporal } },
     controller: {
       env: [
         // The simulator's certificate is of the authority that pods get for the API server.
         { name: 'NODE_EXTRA_CA_CERTS', value: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt' },
-        { name: 'JOINER_PRICES_ENDPOINT', value: azure },
+        { name: 'JOINER_PRICES_ENDPOINT', value: azureEndpoint },
       ],
     },
   }
