@@ -14,14 +14,14 @@ import { proveFaults } from './faults.ts'
 import { followInstallPage } from './install-page.ts'
 import { heldPool } from './joined/objects.ts'
 import { type Findings, proveJoined } from './joined/proof.ts'
-import { proveEmptied, proveLife, proveUninstall } from './life.ts'
+import { proveEmptied, proveLife, proveServed, proveUninstall } from './life.ts'
 import { type PodFigures, type Profile, profiles, Release } from './release.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 await new Command('npm run real-nodes --')
   .description(
-    `Installs the chart on a real kubelet: Joiner's image by buildah, containerd, kube-proxy and CoreDNS on a node in namespaces of its own, beside the servers and the Azure simulator of the local cluster. For each profile: helm install with the bundled Temporal (with single the commands of docs/install-aks.md, from first to last), helm test, helm upgrade and rollback, a NodePool, a pending pod, its node up and down again by the Joiner in the cluster, and in between pods killed, memory used up, Temporal's pod replaced behind a black hole, and an API server that reaches no Services; joiner admin uninstall and helm uninstall, and a look at what is left. Prints seconds, restarts and memory by pod; ends with 1 when something is not as it should be, and leaves nothing running. Needs root on Linux, ${needs.diskGb} GB of disk and ${needs.memoryGb} GB of memory; what else is missing is named with the command that installs it. The first run builds servers from source for some ten minutes.`,
+    `Installs the chart on a real kubelet: Joiner's image by buildah, containerd, kube-proxy and CoreDNS on a node in namespaces of its own, beside the servers and the Azure simulator of the local cluster. For each profile: helm install with the bundled Temporal (with single the commands of docs/install-aks.md, from first to last), helm test, helm upgrade and rollback, metrics and the page by kubectl port-forward, a NodePool, a pending pod, its node up and down again by the Joiner in the cluster, and in between pods killed, memory used up, Temporal's pod replaced behind a black hole, and an API server that reaches no Services; joiner admin uninstall and helm uninstall, and a look at what is left. Prints seconds, restarts and memory by pod; ends with 1 when something is not as it should be, and leaves nothing running. Needs root on Linux, ${needs.diskGb} GB of disk and ${needs.memoryGb} GB of memory; what else is missing is named with the command that installs it. The first run builds servers from source for some ten minutes.`,
   )
   .addOption(
     new Option('--profile <profile...>', 'some profiles of the chart')
@@ -132,6 +132,7 @@ async function prove(
   say('helm test has passed')
   await release.upgrade()
   say('helm upgrade has replaced all pods of Joiner')
+  await proveServed(stage, say)
   await release.rollback()
   say('helm rollback has replaced them again')
   if (stage.fleet === undefined) await proveLife(stage, say)

@@ -4,10 +4,11 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { request } from 'undici'
 import type { Operator } from '../../deploy/local/operator.ts'
 import type { Stage } from '../../deploy/local/real-nodes/stage.ts'
 import { until } from '../../deploy/local/real-nodes/until.ts'
-import { namespace, type Pod, type Release } from './release.ts'
+import { namespace, type Pod, type Release, uiHost } from './release.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -26,8 +27,16 @@ export async function proveLife({ cluster, operator }: Stage, say: (line: string
   say('pods that were pending run on a node of Joiner')
   await untilKept(operator)
   say('what ends is kept for a week')
-  await pageOfTemporal(cluster)
+  await readForwarded(cluster, { target: ['joiner-temporal-0', ':8233'], path: '/', holds: '<html' })
   say("Temporal's page answers behind kubectl port-forward")
+}
+
+/** Reads what the pods of a release serve: metrics, and the page. Errors: what does not answer. */
+export async function proveServed({ cluster }: Stage, say: (line: string) => void): Promise<void> {
+  const metrics = { target: ['service/joiner-metrics', ':http-metrics'], path: '/metrics' } as const
+  await readForwarded(cluster, { ...metrics, holds: 'karpenter_build_info' })
+  await readForwarded(cluster, { target: ['service/joiner-ui', ':http'], path: '/', host: uiHost, holds: '<html' })
+  say('metrics, and the page of joiner ui, answer behind kubectl port-forward')
 }
 
 /** Nodes that are empty go. Errors: what stays. */
@@ -96,18 +105,33 @@ async function untilKept(operator: Operator): Promise<void> {
   })
 }
 
-/** Reads Temporal's page as docs/temporal.md says. Errors: it does not answer so. */
-async function pageOfTemporal({ adminKubeconfig, binaries }: Stage['cluster']): Promise<void> {
+/** What is read of a release over `kubectl port-forward`. */
+interface Read {
+  /** As kubectl takes it, with the port. */
+  readonly target: readonly [string, string]
+  readonly path: string
+  /** The name under which a browser knows the page, where the page asks for one. */
+  readonly host?: string
+  /** What the answer holds. */
+  readonly holds: string
+}
+
+/** Errors: it does not answer so. */
+async function readForwarded(
+  { adminKubeconfig, binaries }: Stage['cluster'],
+  { target, path, host, holds }: Read,
+): Promise<void> {
   const env = { ...process.env, KUBECONFIG: adminKubeconfig }
-  const args = ['port-forward', '--namespace', namespace, 'joiner-temporal-0', ':8233']
+  const args = ['port-forward', '--namespace', namespace, ...target]
   const child = spawn(binaries.kubectl, args, { env, stdio: ['ignore', 'pipe', 'ignore'] })
   try {
     const [line] = (await once(child.stdout, 'data', { signal: AbortSignal.timeout(30_000) })) as [Buffer]
     const port = /127\.0\.0\.1:(\d+)/.exec(String(line))?.[1]
-    const answer = await fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(30_000) })
-    const text = await answer.text()
-    if (!answer.ok || !text.includes('<html'))
-      throw new Error(`Temporal's page: ${answer.status} ${text.slice(0, 200)}`)
+    const headers = host === undefined ? {} : { host }
+    const { statusCode, body } = await request(`http://127.0.0.1:${port}${path}`, { headers, bodyTimeout: 30_000 })
+    const text = await body.text()
+    if (statusCode !== 200 || !text.includes(holds))
+      throw new Error(`${target.join(' ')}: ${statusCode} ${text.slice(0, 200)}`)
   } finally {
     child.kill()
   }

@@ -20,6 +20,8 @@ export const profiles = { single: ['--set', 'profile=single'], four: [] } as con
 export type Profile = keyof typeof profiles
 
 export const namespace = 'joiner'
+/** The name of the page, once a release has one. */
+export const uiHost = 'joiner.example.com'
 
 /** What a pod of the release takes. */
 export interface PodFigures {
@@ -60,10 +62,10 @@ export class Release {
     await this.helm(['install', 'joiner', chart, '--create-namespace', '--values', values, ...profiles[profile]])
   }
 
-  /** Upgrades it with another value, as docs/upgrade.md does. Errors: not all pods of Joiner are replaced and ready. */
+  /** Upgrades it to other values, with the page of `joiner ui`, as docs/upgrade.md does. Errors: not all pods of Joiner are replaced and ready. */
   upgrade(): Promise<void> {
-    const command = ['upgrade', 'joiner', chart, '--reset-then-reuse-values', '--set', 'settings.logLevel=debug']
-    return this.#replaced(command)
+    const values = `settings.logLevel=debug,ui.enabled=true,ui.host=${uiHost},ui.allowedNamespaces={proxy}`
+    return this.#replaced(['upgrade', 'joiner', chart, '--reset-then-reuse-values', '--set', values])
   }
 
   /** Takes the upgrade back. Errors: not all pods of Joiner are replaced and ready. */
