@@ -362,9 +362,11 @@ describe('a cluster with Karpenter', () => {
   })
 })
 
-test('every scenario of the pages is played here', () => {
+test('every scenario of the pages is played here, or with pods that run', () => {
   const played = [
     'install',
+    // By npm run real-nodes (test/real-nodes/install-page.ts).
+    'install-pods',
     'from-cluster-autoscaler',
     'operate',
     'upgrade',
