@@ -96,7 +96,7 @@ async function processesOf(names: readonly ServerName[]): Promise<readonly numbe
   return pids.filter((_, index) => folders.some((folder) => files[index]?.startsWith(folder))).map(Number)
 }
 
-/** A process, and its namespaces; empty: it has ended meanwhile. */
+/** A process and its namespaces; none of one that has ended. */
 async function tracesOf(pid: number): Promise<readonly string[]> {
   const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => undefined)
   if (name === undefined) return []

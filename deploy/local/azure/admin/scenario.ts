@@ -58,7 +58,7 @@ export interface Scenario {
   readonly steps: readonly ScenarioStep[]
 }
 
-/** `line`: its line in the file, to be named when it is told of. */
+/** `line`: its line in the file, which messages name. */
 export type ScenarioStep = Omit<Checked<typeof step>, 'at'> & { readonly atMs: number; readonly line: number }
 export type VmAction = Checked<typeof action>
 
