@@ -49,7 +49,7 @@ Examples:
   joiner local azure --port 8443 --throttling documented
   joiner local azure --location eastus --catalogue skus.json --scenario storm.yaml --state-dir ./azure
 
-What it prints can be evaluated by a shell. Its API, settings and scenarios are described in docs/simulator.md.`,
+What it prints can be evaluated by a shell. Its API, settings and scenarios are described in docs/simulator.md and docs/simulator-api.md.`,
     )
     .action(run)
 }
