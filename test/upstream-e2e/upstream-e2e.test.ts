@@ -93,7 +93,7 @@ const entry = (outcome: Expected['outcome']): Expected => ({
   spec: wait.name,
   outcome,
   why: 'a.go:1: no',
-  reason: 'ADR 1',
+  reason: 'ADR 2',
 })
 
 test('the simulator sells sizes in as many zones as it is asked to, but none where there are none', () => {
@@ -116,7 +116,7 @@ describe('a run', () => {
       [entry('failed')],
       /for another reason.*Drift Failure/,
     ],
-    ['an unexpected pass', ended('passed'), [entry('failed')], /^passed, though .* \(ADR 1\).*Drift Failure/],
+    ['an unexpected pass', ended('passed'), [entry('failed')], /^passed, though .* \(ADR 2\).*Drift Failure/],
     ['a skip in place of a failure', ended('skipped'), [entry('failed')], /^skipped, though .*Drift Failure/],
   ])('with %s', (_, result, expected, problem) => {
     const problems = problemsOf([result], expected)
@@ -147,7 +147,7 @@ test('a record says what passed by group, and why the rest did not', () => {
   }
   expect(groupTable(run.groups)).toContain('| disruption | Drift   | 2     | 1      | 1      | 0       |')
   expect(pagePart(run)).toContain('Karpenter 1.2.3; 2026-11-26, commit 0123abc, 2 cores; 52 minutes.')
-  expect(pagePart(run)).toMatch(/replacement fails +\| failed +\| ADR 1 /)
+  expect(pagePart(run)).toMatch(/replacement fails +\| failed +\| ADR 2 /)
   expect(readmeLine(run)).toContain('of their 3 specs (version 1.2.3), 1 passes, 1 fails, 1 skips itself (')
   expect(readmeLine(undefined)).toContain('there was no whole run yet')
 })
