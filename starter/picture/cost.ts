@@ -47,12 +47,7 @@ export async function readCost(
   ])
   const { ledger } = picture
   const list = picture.prices?.list
-  const cost = costOf({
-    history,
-    priceOf: list?.priceOf ?? (() => undefined),
-    window,
-    ...(ledger && { ledger }),
-  })
+  const cost = costOf({ history, priceOf: list?.priceOf ?? (() => undefined), window, ...(ledger && { ledger }) })
   const lost = [...missingLines(picture.missing).map((line) => `Not known: ${line}`), ...picture.damaged].map(
     (line) => `${line}.`,
   )

@@ -135,12 +135,7 @@ export function countedBudgets(namespace?: string): Part<readonly CountedBudget[
 
 function countedBudget(json: Json): CountedBudget {
   const { currentHealthy = 0, desiredHealthy = 0, expectedPods = 0 } = (json['status'] ?? {}) as Record<string, number>
-  return {
-    ...decodePodDisruptionBudget(json),
-    healthy: currentHealthy,
-    wanted: desiredHealthy,
-    pods: expectedPods,
-  }
+  return { ...decodePodDisruptionBudget(json), healthy: currentHealthy, wanted: desiredHealthy, pods: expectedPods }
 }
 
 /** The volumes of a node. */

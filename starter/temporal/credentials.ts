@@ -51,9 +51,7 @@ function parsed<T>(name: string, source: Source, parse: (pem: string) => T): T {
     const { code = String(error) } = error as NodeJS.ErrnoException
     throw new TemporalFileError(
       `${named(name, source)}: cannot be read (${code}); correct the path, or mount the file`,
-      {
-        cause: error,
-      },
+      { cause: error },
     )
   }
   try {

@@ -123,11 +123,7 @@ function encrypt(payload: Payload, id: string, key: Buffer): Payload {
   const sealing = createCipheriv('aes-256-gcm', key, iv)
   const sealed = Buffer.concat([sealing.update(PayloadType.encode(payload).finish()), sealing.final()])
   return {
-    metadata: {
-      encoding,
-      'encryption-cipher': cipher,
-      [keyIdName]: Buffer.from(id),
-    },
+    metadata: { encoding, 'encryption-cipher': cipher, [keyIdName]: Buffer.from(id) },
     data: Buffer.concat([iv, sealed, sealing.getAuthTag()]),
   }
 }

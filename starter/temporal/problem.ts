@@ -136,10 +136,7 @@ function problemOf(options: ConnectOptions, met: Handshake, { error, now }: Fail
     case 'client-refused':
       return clientRefused(options, met.alert, now())
     case 'fine':
-      return {
-        what: `${place}: ${messageOf(error)}`,
-        remedies: ['check the log of the frontend'],
-      }
+      return { what: `${place}: ${messageOf(error)}`, remedies: ['check the log of the frontend'] }
     case 'other':
       return { what: `${place}: TLS failed: ${met.message}`, remedies: [caRemedy, clientRemedy] }
   }

@@ -26,9 +26,7 @@ export function kubeconfigSource(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): KubeconfigSource | undefined {
   const named = env['KUBECONFIG']?.split(delimiter).filter(Boolean) ?? []
-  const chosen = {
-    ...defined({ context, as, asGroups: asGroup }),
-  }
+  const chosen = { ...defined({ context, as, asGroups: asGroup }) }
   if (kubeconfig !== undefined) return { files: [kubeconfig], ...chosen }
   if (named.length > 0) return { files: named, ...chosen }
   if (!isInPod()) return { files: [join(homedir(), '.kube', 'config')], ...chosen }

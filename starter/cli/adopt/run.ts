@@ -73,11 +73,7 @@ function planTable(machines: readonly WithheldMachine[], isToEnd: boolean): Tabl
     machine.pods,
     doneText(machine, isToEnd),
   ])
-  return {
-    header: ['VM', 'NODE', 'NODEPOOL', 'SIZE', 'USD/DAY', 'PODS', 'PLAN'],
-    drop: ['NODEPOOL', 'SIZE'],
-    rows,
-  }
+  return { header: ['VM', 'NODE', 'NODEPOOL', 'SIZE', 'USD/DAY', 'PODS', 'PLAN'], drop: ['NODEPOOL', 'SIZE'], rows }
 }
 
 function doneText({ kind, plan, why, remedy, differs }: WithheldMachine, isToEnd: boolean): string {

@@ -34,10 +34,7 @@ export interface ClusterFacts {
 
 interface VirtualNetwork {
   readonly id: string
-  readonly properties?: {
-    readonly resourceGuid?: string
-    readonly subnets?: readonly { readonly id?: string }[]
-  }
+  readonly properties?: { readonly resourceGuid?: string; readonly subnets?: readonly { readonly id?: string }[] }
 }
 
 /** Where the identity of Joiner is looked for. */

@@ -134,14 +134,7 @@ function reasonBudget(
   consuming: number,
 ): Omit<ReasonBudget, 'pauses'> {
   const { allowed = 0, because = [] } = periods[0] ?? {}
-  return {
-    reason,
-    allowed,
-    left: Math.max(0, allowed - consuming),
-    limitedBy: because,
-    gate: gateOf(periods),
-    periods,
-  }
+  return { reason, allowed, left: Math.max(0, allowed - consuming), limitedBy: because, gate: gateOf(periods), periods }
 }
 
 function gateOf(periods: readonly BudgetPeriod[]): Gate {

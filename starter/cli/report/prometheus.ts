@@ -36,11 +36,7 @@ const metrics: readonly WaitMetric[] = [
   { metric: 'karpenter_pods_scheduling_decision_duration_seconds', what: 'seen to first decision', isHistogram: true },
   { metric: 'karpenter_pods_bound_duration_seconds', what: 'created to bound', isHistogram: true },
   { metric: 'karpenter_pods_startup_duration_seconds', what: 'created to ready', isHistogram: false },
-  {
-    metric: 'karpenter_pods_provisioning_startup_duration_seconds',
-    what: 'first planned to ready',
-    isHistogram: true,
-  },
+  { metric: 'karpenter_pods_provisioning_startup_duration_seconds', what: 'first planned to ready', isHistogram: true },
 ]
 
 const answerMs = 30_000

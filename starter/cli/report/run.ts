@@ -101,10 +101,7 @@ function reportJson({ cluster, facts, askedMs, measured }: Reported) {
 }
 
 function latencyJson({ steps, ...row }: LaunchLatency) {
-  return {
-    ...row,
-    steps: Object.fromEntries(Object.entries(steps).map(([step, spread]) => [step, inSeconds(spread)])),
-  }
+  return { ...row, steps: Object.fromEntries(Object.entries(steps).map(([step, spread]) => [step, inSeconds(spread)])) }
 }
 
 function inSeconds({ count, min, p50, p90, p99, max }: Spread): Spread {

@@ -107,9 +107,7 @@ export async function readSettings(
   configFile: InputFile | undefined,
 ): Promise<{ readonly overrides: Overrides; readonly warnings: readonly string[] }> {
   const { now, preferencePolicy, minValuesPolicy } = flags
-  const plain: Overrides = {
-    ...defined({ now, preferencePolicy, minValuesPolicy }),
-  }
+  const plain: Overrides = { ...defined({ now, preferencePolicy, minValuesPolicy }) }
   if (flags.featureGates === undefined && configFile === undefined) return { overrides: plain, warnings: [] }
   // Schemas take a while to load, and most simulations need none.
   const { featureGates, gateWarnings, schedulerConfig } = await import('../../../api/settings/scheduler-settings.ts')

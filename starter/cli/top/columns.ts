@@ -36,12 +36,7 @@ const plain: readonly Column[] = [
   { key: 'type', title: 'TYPE', cell: ({ instanceType }) => text(instanceType) },
   { key: 'zone', title: 'ZONE', cell: ({ zone }) => text(zone) },
   { key: 'capacity', title: 'CAPACITY', cell: ({ capacityType }) => text(capacityType) },
-  {
-    key: 'price',
-    title: 'USD/H',
-    isRight: true,
-    cell: ({ pricePerHour }) => text(pricePerHour?.toFixed(4)),
-  },
+  { key: 'price', title: 'USD/H', isRight: true, cell: ({ pricePerHour }) => text(pricePerHour?.toFixed(4)) },
   { key: 'phase', title: 'PHASE', cell: phaseCell },
 ]
 

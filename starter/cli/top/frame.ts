@@ -55,11 +55,7 @@ export function frameOf(view: ClusterView, state: TopState, place: Place): Frame
   const title = [totalsLine(view), new Date(now).toISOString().slice(11, 19), server].join('  ')
   const head = [
     paint(clip(title), 'bold'),
-    ...usageLines(view, resources, {
-      barWidth: Math.max(5, Math.min(40, columns - 50)),
-      width: columns,
-      paint,
-    }),
+    ...usageLines(view, resources, { barWidth: Math.max(5, Math.min(40, columns - 50)), width: columns, paint }),
   ]
   const warnings = view.missing.slice(0, mostMissing).map((text) => paint(clip(`! ${text}`), 'yellow'))
   const free = Math.max(0, rows - head.length - warnings.length - 2 - leastPage)

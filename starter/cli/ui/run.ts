@@ -85,10 +85,7 @@ async function serve(
       ...(options.temporalUi ? { temporalUi: options.temporalUi } : {}),
     },
   )
-  const source = {
-    view: () => watch.view(),
-    missing: () => [...watch.view().missing, ...temporalMissing(link)],
-  }
+  const source = { view: () => watch.view(), missing: () => [...watch.view().missing, ...temporalMissing(link)] }
   const files = await readPage()
   if (!files.has('/')) console.error(`note: ${notBuilt.trim()}`)
   const server = await listen(options, () =>

@@ -177,11 +177,7 @@ function templateFieldErrors(template: NodePool['template']): readonly FieldErro
   const { nodeClassRef, taints, startupTaints, requirements } = template.spec
   const check = (part: Partial<NodePool['template']['spec']>, path: FieldError['path'], labels = {}) =>
     templateErrors(
-      {
-        labels,
-        annotations: {},
-        spec: { taints: [], startupTaints: [], requirements: [], nodeClassRef, ...part },
-      },
+      { labels, annotations: {}, spec: { taints: [], startupTaints: [], requirements: [], nodeClassRef, ...part } },
       wellKnownLabels,
     ).map((message) => ({ path: ['spec', 'template', ...path], message }))
   return [

@@ -45,13 +45,7 @@ function spansOf({ reasons, budgets }: PoolBudgets): readonly Span[] {
 
 function shownPause(loop: LoopName, pause: Pause): Calendar['pauses'][number] {
   const { reason, by, sinceMs, untilMs } = pause
-  return {
-    loop,
-    scope: scopeWords(pause),
-    reason,
-    sinceMs,
-    ...defined({ by, untilMs }),
-  }
+  return { loop, scope: scopeWords(pause), reason, sinceMs, ...defined({ by, untilMs }) }
 }
 
 function scopeWords(pause: Pause): string {

@@ -45,9 +45,7 @@ function lifeLines(life: Life | undefined): readonly string[] {
 function costsOf({ view, life, now }: NodeSources, evaluated: number | undefined): NodeDetails['cost'] {
   const pricePerHour = view?.pricePerHour ?? evaluated ?? life?.vms.at(-1)?.pricePerHour
   const soFar = life === undefined ? undefined : costOf(life, now)
-  return {
-    ...defined({ pricePerHour, soFar }),
-  }
+  return { ...defined({ pricePerHour, soFar }) }
 }
 
 function conditionsOf(facts: NodePicture | undefined): NodeDetails['conditions'] {

@@ -39,13 +39,7 @@ const reason = z.string().trim().min(1, 'say why, for whoever finds it').max(100
 const forMs = z.number().int().min(shortestMs).max(longestMs)
 
 const action = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('pause'),
-    loop,
-    nodePool: name.optional(),
-    reason,
-    forMs: forMs.optional(),
-  }),
+  z.strictObject({ kind: z.literal('pause'), loop, nodePool: name.optional(), reason, forMs: forMs.optional() }),
   z.strictObject({ kind: z.literal('resume'), loop, nodePool: name.optional() }),
   z.strictObject({ kind: z.literal('hold'), key: name, reason, forMs: forMs.optional() }),
   z.strictObject({ kind: z.literal('release'), key: name }),

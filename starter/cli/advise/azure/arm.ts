@@ -78,9 +78,7 @@ export function placeOf(nodes: readonly Node[]): AzurePlace {
   const subscriptionId = mostFrequent(ids.map((id) => id?.[1]))
   const nodeResourceGroup = mostFrequent(ids.map((id) => id?.[2]))
   const region = mostFrequent(nodes.map(({ metadata }) => metadata.labels[labels.region]))
-  return {
-    ...defined({ subscriptionId, nodeResourceGroup, region }),
-  }
+  return { ...defined({ subscriptionId, nodeResourceGroup, region }) }
 }
 
 function mostFrequent(values: readonly (string | undefined)[]): string | undefined {

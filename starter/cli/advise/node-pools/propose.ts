@@ -65,11 +65,7 @@ function proposalFor(pool: AgentPool, { sizes, taken }: Surroundings): Proposal 
           },
         },
         ...(limits === undefined ? {} : { limits }),
-        disruption: {
-          consolidationPolicy: 'WhenEmptyOrUnderutilized',
-          consolidateAfter,
-          budgets: [{ nodes: '10%' }],
-        },
+        disruption: { consolidationPolicy: 'WhenEmptyOrUnderutilized', consolidateAfter, budgets: [{ nodes: '10%' }] },
       },
     },
     nodeClass: {

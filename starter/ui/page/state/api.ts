@@ -32,9 +32,7 @@ async function request<T>(path: string, init: RequestInit): Promise<T> {
     if (init.signal?.aborted === true) throw error
     throw new Error(
       'joiner ui does not answer. Is it still running? Start it again, and open the link that it prints.',
-      {
-        cause: error,
-      },
+      { cause: error },
     )
   }
   if (response.ok) return (await response.json()) as T
