@@ -1,12 +1,10 @@
 import { ago } from '../../../document/words.ts'
 import type { ActionRequest, Calendar } from '../../contract.ts'
-import { Icon } from '../parts/icon.tsx'
-import { Loaded } from '../parts/loaded.tsx'
-import { Week } from '../parts/week.tsx'
+import { type Column, DataTable } from '../parts/data-table.tsx'
+import { Badge, Icon, Loaded } from '../parts/elements.tsx'
+import { useResource } from '../state/api.ts'
 import { asking } from '../state/asking.ts'
-import { now } from '../state/clock.ts'
-import { momentTime } from '../state/format.ts'
-import { useResource } from '../state/resource.ts'
+import { momentTime, now, shortDayName } from '../state/format.ts'
 import { canAct } from '../state/session.ts'
 
 type Pause = Calendar['pauses'][number]
@@ -99,10 +97,9 @@ function PauseEntry({ pause, reload }: { readonly pause: Pause; readonly reload:
     <>
       <div>
         <p class="pending-head">
-          <span class="badge" data-state="held">
-            <Icon name="pause" />
+          <Badge icon="pause" data-state="held">
             {loop}
-          </span>
+          </Badge>
           <strong class="free">{scopeText(scope)}</strong>
         </p>
         <p class="free">{reason}</p>
@@ -111,7 +108,7 @@ function PauseEntry({ pause, reload }: { readonly pause: Pause; readonly reload:
           since {momentTime(sinceMs)} ·{' '}
           {untilMs === undefined
             ? 'until somebody ends it'
-            : `until ${momentTime(untilMs)}, in ${ago(Math.max(0, untilMs - now.value))}`}
+            : `until ${momentTime(untilMs)}, in ${ago(untilMs - now.value)}`}
         </p>
       </div>
       {canAct.value && request !== undefined && (
@@ -132,3 +129,93 @@ function endOf({ loop, scope }: Pause): ActionRequest | undefined {
   const [, nodePool] = /^nodepool (.+)$/.exec(scope) ?? []
   return nodePool === undefined ? undefined : { kind: 'resume', loop, nodePool }
 }
+
+type Pool = Calendar['pools'][number]
+type Span = Pool['spans'][number]
+
+interface WeekProps {
+  readonly fromMs: number
+  readonly toMs: number
+  readonly pool: Pool
+}
+
+const dayMs = 86_400_000
+
+/** How many nodes of a NodePool may be disrupted at each time of the week: a row for each set of reasons. */
+function Week({ fromMs, toMs, pool }: WeekProps) {
+  const rows = [...Map.groupBy(pool.spans, ({ reasons }) => reasonText(reasons))]
+  const place = (ms: number) => ((Math.min(Math.max(ms, fromMs), toMs) - fromMs) / (toMs - fromMs)) * 100
+  return (
+    <section class="card week" aria-label={`NodePool ${pool.nodePool}`}>
+      <h3>{pool.nodePool}</h3>
+      <div aria-hidden="true" class="week-grid">
+        <span />
+        <div class="week-days">
+          {midnights(fromMs, toMs).map((ms) => (
+            <span key={ms} style={{ left: `${place(ms)}%` }}>
+              {shortDayName(ms)}
+            </span>
+          ))}
+        </div>
+        {rows.map(([reasons, spans]) => (
+          <WeekRow key={reasons} reasons={reasons} spans={spans} place={place} />
+        ))}
+      </div>
+      <details>
+        <summary>As a table</summary>
+        <DataTable
+          caption={`Allowed disruptions of ${pool.nodePool}`}
+          columns={spanColumns}
+          rows={pool.spans}
+          keyOf={({ fromMs: at, reasons }) => `${at}${reasonText(reasons)}`}
+        />
+      </details>
+    </section>
+  )
+}
+
+interface RowProps {
+  readonly reasons: string
+  readonly spans: readonly Span[]
+  readonly place: (ms: number) => number
+}
+
+function WeekRow({ reasons, spans, place }: RowProps) {
+  return (
+    <>
+      <span class="week-name">{reasons}</span>
+      <div class="week-row">
+        {spans.map(({ fromMs, toMs, allowed, limitedBy }) => (
+          <span
+            key={fromMs}
+            data-none={allowed === 0}
+            style={{ left: `${place(fromMs)}%`, width: `${place(toMs) - place(fromMs)}%` }}
+            title={`${momentTime(fromMs)} to ${momentTime(toMs)}: ${allowed} (${limitedBy})`}
+          >
+            {allowed}
+          </span>
+        ))}
+      </div>
+    </>
+  )
+}
+
+const reasonText = (reasons: readonly string[]) => (reasons.length === 0 ? 'All reasons' : reasons.join(', '))
+
+/** The starts of days within a time. */
+function midnights(fromMs: number, toMs: number): readonly number[] {
+  const day = new Date(fromMs)
+  day.setHours(24, 0, 0, 0)
+  const found: number[] = []
+  // Days of 23 and 25 hours exist: each is asked for again.
+  for (let at = day.getTime(); at < toMs - dayMs / 4; at = day.setDate(day.getDate() + 1)) found.push(at)
+  return found
+}
+
+const spanColumns: readonly Column<Span>[] = [
+  ['From', ({ fromMs }) => momentTime(fromMs)],
+  ['To', ({ toMs }) => momentTime(toMs)],
+  ['Reasons', ({ reasons }) => reasonText(reasons)],
+  ['Nodes', ({ allowed }) => allowed, 'number'],
+  ['Limited by', ({ limitedBy }) => limitedBy, 'free'],
+]

@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals'
 import { counted, dollars, hoursOfMonth, percent } from '../../../document/words.ts'
-import { Figure } from '../parts/figure.tsx'
-import { Icon } from '../parts/icon.tsx'
+import type { WaitingClass } from '../../contract.ts'
+import { Badge, Choice, Figure, type IconName, Texts } from '../parts/elements.tsx'
 import { type Layout, NodeList } from '../parts/nodes/node-list.tsx'
 import type { PodStyle } from '../parts/nodes/pod-layout.ts'
-import { Pending } from '../parts/pending.tsx'
 import { allNodes, missing, pools, summary } from '../state/cluster.ts'
-import { bytes, cores } from '../state/format.ts'
+import { age, bytes, cores } from '../state/format.ts'
+import { nodeLink } from '../state/route.ts'
 
 const filter = signal('')
 /** Undefined: nobody chose, so the number of nodes decides. */
@@ -26,7 +26,12 @@ export function ClusterPage() {
   return (
     <>
       <h1 class="unseen">Cluster</h1>
-      <Notices texts={[...new Set([...known.missing, ...missing.value])]} />
+      <Texts
+        label="What is missing"
+        look="notices"
+        icon="alert"
+        texts={[...new Set([...known.missing, ...missing.value])]}
+      />
       <Totals />
       <Pending classes={known.pending} />
       <Nodes />
@@ -81,22 +86,15 @@ function Nodes() {
               }}
             />
           </label>
-          <fieldset class="choice">
-            <legend class="unseen">Nodes as</legend>
-            {layouts.map(([value, name]) => (
-              <label key={value}>
-                <input
-                  type="radio"
-                  name="layout"
-                  checked={layout === value}
-                  onChange={() => {
-                    chosen.value = value
-                  }}
-                />
-                <span>{name}</span>
-              </label>
-            ))}
-          </fieldset>
+          <Choice
+            legend="Nodes as"
+            name="layout"
+            options={layouts}
+            chosen={layout}
+            choose={(value) => {
+              chosen.value = value
+            }}
+          />
         </div>
       </div>
       {layout !== 'table' && <Legend />}
@@ -105,21 +103,6 @@ function Nodes() {
         <NodeList key={name} name={name} keys={keys} layout={layout} filter={filter.value.trim().toLowerCase()} />
       ))}
     </section>
-  )
-}
-
-/** What could not be read, with the remedy. */
-function Notices({ texts }: { readonly texts: readonly string[] }) {
-  if (texts.length === 0) return null
-  return (
-    <ul class="notices" aria-label="What is missing">
-      {texts.map((text) => (
-        <li key={text}>
-          <Icon name="alert" />
-          {text}
-        </li>
-      ))}
-    </ul>
   )
 }
 
@@ -144,5 +127,68 @@ function Legend() {
       ))}
       <li>The area is the larger share of CPU or memory; what is empty is free.</li>
     </ul>
+  )
+}
+
+const states: Readonly<Record<WaitingClass['state'], readonly [IconName, string]>> = {
+  planned: ['clock', 'A node is on its way'],
+  unschedulable: ['alert', 'No node fits'],
+  held: ['pause', 'Held'],
+}
+
+/** Pods that wait, one entry for those that are alike: why, and what helps. */
+function Pending({ classes }: { readonly classes: readonly WaitingClass[] }) {
+  if (classes.length === 0) return null
+  return (
+    <section aria-labelledby="pending-title">
+      <div class="section-head">
+        <h2 id="pending-title">Pending pods</h2>
+      </div>
+      <ul class="pending">
+        {classes.map((each, index) => (
+          <li key={`${each.pods[0] ?? ''}${index}`} class="card" data-state={each.state}>
+            <Waiting each={each} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Waiting({ each }: { readonly each: WaitingClass }) {
+  const [icon, name] = states[each.state]
+  const more = each.count - each.pods.length
+  return (
+    <>
+      <p class="pending-head">
+        <Badge icon={icon} data-state={each.state}>
+          {name}
+        </Badge>
+        <strong>{counted(each.count, 'pod')}</strong>
+        {each.cause !== undefined && <span class="tag">{each.cause}</span>}
+        <span class="quiet-text">for {age(each.sinceMs)}</span>
+      </p>
+      <p>{each.finding}</p>
+      {each.plannedOn.length > 0 && (
+        <p>
+          {'Planned on '}
+          {each.plannedOn.map((key, index) => (
+            <span key={key}>
+              {index > 0 && ', '}
+              <a href={nodeLink(key)}>{key}</a>
+            </span>
+          ))}
+        </p>
+      )}
+      <Texts label="What helps" look="remedies" texts={each.remedies} />
+      <details>
+        <summary>Pods and NodePools</summary>
+        <p class="names">
+          {each.pods.join(', ')}
+          {more > 0 && ` and ${more.toLocaleString('en-US')} more`}
+        </p>
+        <Texts look="funnel" texts={each.funnel} />
+      </details>
+    </>
   )
 }

@@ -1,14 +1,10 @@
 import { signal } from '@preact/signals'
 import { counted, dollars } from '../../../document/words.ts'
 import type { Decision, Decisions } from '../../contract.ts'
-import { DaysChoice } from '../parts/days.tsx'
-import { Icon, type IconName } from '../parts/icon.tsx'
-import { Loaded } from '../parts/loaded.tsx'
-import { TemporalLink } from '../parts/temporal-link.tsx'
-import { now } from '../state/clock.ts'
+import { Badge, DaysChoice, type IconName, Loaded, Select, TemporalLink } from '../parts/elements.tsx'
+import { useResource } from '../state/api.ts'
 import { pools } from '../state/cluster.ts'
-import { clockTime, dayName, momentTime } from '../state/format.ts'
-import { useResource } from '../state/resource.ts'
+import { clockTime, dayName, momentTime, now } from '../state/format.ts'
 import { nodeLink } from '../state/route.ts'
 
 type Kind = Decision['kind']
@@ -37,23 +33,16 @@ export function DecisionsPage() {
       <header class="page-head">
         <h1>Decisions</h1>
         <div class="tools">
-          <div class="beside">
-            <label for="kind">Kind</label>
-            <select
-              id="kind"
-              value={shown.value}
-              onChange={(event) => {
-                shown.value = kinds.find(([kind]) => kind === event.currentTarget.value)?.[0] ?? 'all'
-              }}
-            >
-              <option value="all">All</option>
-              {kinds.map(([kind, , name]) => (
-                <option key={kind} value={kind}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </div>
+          <Select
+            look="beside"
+            id="kind"
+            label="Kind"
+            options={[['all', 'All'], ...kinds.map(([kind, , name]) => [kind, name] as const)]}
+            chosen={shown.value}
+            choose={(value) => {
+              shown.value = kinds.find(([kind]) => kind === value)?.[0] ?? 'all'
+            }}
+          />
           <DaysChoice days={days} />
         </div>
       </header>
@@ -98,10 +87,9 @@ function Entry({ decision }: { readonly decision: Decision }) {
       <time class="number quiet-text" dateTime={new Date(atMs).toISOString()}>
         {clockTime(atMs)}
       </time>
-      <span class="badge kind" data-kind={kind}>
-        <Icon name={icon} />
+      <Badge icon={icon} class="badge kind" data-kind={kind}>
         {name}
-      </span>
+      </Badge>
       <div class="entry-text">
         <p>{text}</p>
         <p class="quiet-text">
@@ -116,10 +104,9 @@ function Entry({ decision }: { readonly decision: Decision }) {
         </p>
       </div>
       <Change decision={decision} />
-      <span class="badge" data-outcome={outcome}>
-        <Icon name={outcomeIcon} />
+      <Badge icon={outcomeIcon} data-outcome={outcome}>
         {outcomeName}
-      </span>
+      </Badge>
     </article>
   )
 }

@@ -1,17 +1,13 @@
 import { ago, counted, dollars } from '../../../document/words.ts'
-import type { NodeDetails, NodeView } from '../../contract.ts'
-import { Icon } from '../parts/icon.tsx'
-import { Loaded } from '../parts/loaded.tsx'
-import { Meter } from '../parts/meter.tsx'
-import { DetailTables } from '../parts/nodes/detail-tables.tsx'
+import type { KubernetesEvent, NodeDetails, NodeView } from '../../contract.ts'
+import { type Column, TitledTable } from '../parts/data-table.tsx'
+import { Badge, Icon, Loaded, Meter, TemporalLink, Texts } from '../parts/elements.tsx'
 import { PhaseBadge, PhaseIcon, phaseLook } from '../parts/nodes/phase.tsx'
 import { PodBoxes } from '../parts/nodes/pod-box.tsx'
-import { TemporalLink } from '../parts/temporal-link.tsx'
+import { useResource } from '../state/api.ts'
 import { asking } from '../state/asking.ts'
-import { now } from '../state/clock.ts'
 import { findNode, pools } from '../state/cluster.ts'
-import { bytes, cores, momentTime } from '../state/format.ts'
-import { useResource } from '../state/resource.ts'
+import { age, bytes, cores, momentTime, now } from '../state/format.ts'
 import { canAct } from '../state/session.ts'
 
 /** One node: what became of it, why it exists and why it stays, what it costs. */
@@ -47,10 +43,7 @@ function Details({ nodeKey, details, view, reload }: DetailsProps) {
           <h1>{view?.node ?? nodeKey}</h1>
           <p class="facts">
             {view === undefined ? (
-              <span class="badge">
-                <Icon name="square" />
-                Gone: what follows is its history
-              </span>
+              <Badge icon="square">Gone: what follows is its history</Badge>
             ) : (
               <PhaseBadge node={view} />
             )}
@@ -76,7 +69,27 @@ function Details({ nodeKey, details, view, reload }: DetailsProps) {
           {view !== undefined && <Load view={view} />}
         </div>
       </div>
-      <DetailTables details={details} pods={view?.pods ?? []} />
+      <TitledTable
+        title="Conditions"
+        none="It has none."
+        columns={conditionColumns}
+        rows={details.conditions}
+        keyOf={({ of, type }) => `${of}${type}`}
+      />
+      <TitledTable
+        title="Events"
+        none="Kubernetes keeps none of it, or no longer: it forgets them after an hour."
+        columns={eventColumns}
+        rows={details.events}
+        keyOf={({ atMs, reason }, index) => `${atMs}${reason}${index}`}
+      />
+      <TitledTable
+        title="Pods"
+        none="It has none."
+        columns={podColumns}
+        rows={view?.pods ?? []}
+        keyOf={([name], index) => `${name}${index}`}
+      />
     </>
   )
 }
@@ -85,6 +98,39 @@ const placeOf = ({ instanceType, zone, capacityType, nodePool }: NodeView) =>
   [instanceType, zone, capacityType, nodePool === undefined ? 'no NodePool' : `NodePool ${nodePool}`]
     .filter((part) => part !== undefined)
     .join(' · ')
+
+const conditionColumns: readonly Column<NodeDetails['conditions'][number]>[] = [
+  ['Condition', ({ type }) => type],
+  ['Of', ({ of }) => of],
+  ['Status', ({ status }) => status],
+  ['Reason', ({ reason }) => reason],
+  ['Message', ({ message }) => message, 'free'],
+  ['Since', ({ sinceMs }) => age(sinceMs), 'number'],
+]
+
+const eventColumns: readonly Column<KubernetesEvent>[] = [
+  ['Reason', ({ reason }) => reason],
+  ['About', ({ about }) => about],
+  ['Message', ({ message }) => message, 'free'],
+  ['Times', ({ times }) => times, 'number'],
+  ['Ago', ({ atMs }) => age(atMs), 'number'],
+]
+
+type Pod = NodeView['pods'][number]
+
+const marks: Readonly<Record<NonNullable<Pod[3]>, string>> = {
+  d: 'DaemonSet',
+  m: 'static',
+  t: 'terminates',
+  h: 'do-not-disrupt',
+}
+
+const podColumns: readonly Column<Pod>[] = [
+  ['Pod', ([name]) => name, 'free'],
+  ['CPU', ([, cpu]) => cores(cpu), 'number'],
+  ['Memory', ([, , memory]) => bytes(memory), 'number'],
+  ['Kind', ([, , , mark]) => (mark === undefined ? 'workload' : marks[mark])],
+]
 
 /** Nothing keeps a node that is being removed, or is gone. */
 const isLeaving = (view: NodeView | undefined) =>
@@ -103,13 +149,7 @@ function Why({ details: { why, remedies }, title }: WhyProps) {
       {why.map((line) => (
         <p key={line}>{line}</p>
       ))}
-      {remedies.length > 0 && (
-        <ul class="remedies" aria-label="What helps">
-          {remedies.map((remedy) => (
-            <li key={remedy}>{remedy}</li>
-          ))}
-        </ul>
-      )}
+      <Texts label="What helps" look="remedies" texts={remedies} />
     </section>
   )
 }

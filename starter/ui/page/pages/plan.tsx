@@ -1,12 +1,10 @@
 import { signal } from '@preact/signals'
 import { counted, dollars } from '../../../document/words.ts'
 import type { PlanPreview } from '../../contract.ts'
-import { DataTable } from '../parts/data-table.tsx'
-import { Figure } from '../parts/figure.tsx'
-import { Icon } from '../parts/icon.tsx'
-import { postJson } from '../state/api.ts'
+import { type Column, DataTable } from '../parts/data-table.tsx'
+import { Figure, Icon } from '../parts/elements.tsx'
+import { messageOf, postJson } from '../state/api.ts'
 import { asking } from '../state/asking.ts'
-import { messageOf } from '../state/resource.ts'
 import { nodeLink } from '../state/route.ts'
 import { canAct } from '../state/session.ts'
 
@@ -56,20 +54,16 @@ export function PlanPage() {
 
 function Preview({ plan }: { readonly plan: PlanPreview }) {
   const { commands, before, after, text } = plan
+  const [removed, created, moved] = [
+    sum(commands, ({ removes }) => removes.length),
+    sum(commands, ({ creates }) => creates.length),
+    sum(commands, ({ pods }) => pods),
+  ]
   const apply = () => {
     asking.value = {
       title: 'Apply this plan?',
       text: [
-        `It removes ${counted(
-          sum(commands, ({ removes }) => removes.length),
-          'node',
-        )}, creates ${counted(
-          sum(commands, ({ creates }) => creates.length),
-          'node',
-        )} and moves ${counted(
-          sum(commands, ({ pods }) => pods),
-          'pod',
-        )}.`,
+        `It removes ${counted(removed, 'node')}, creates ${counted(created, 'node')} and moves ${counted(moved, 'pod')}.`,
         'Each command is checked again before it starts; one that no longer holds is not carried out.',
       ],
       button: 'Apply',
@@ -91,7 +85,12 @@ function Preview({ plan }: { readonly plan: PlanPreview }) {
         <p class="empty">There is nothing to save.</p>
       ) : (
         <>
-          <Commands commands={commands} />
+          <DataTable
+            caption="Commands of the plan"
+            columns={columns}
+            rows={commands}
+            keyOf={({ removes }, index) => `${removes[0] ?? ''}${index}`}
+          />
           {canAct.value && (
             <p>
               <button type="button" onClick={apply}>
@@ -113,35 +112,17 @@ function Preview({ plan }: { readonly plan: PlanPreview }) {
 
 const sum = <T,>(list: readonly T[], of: (each: T) => number) => list.reduce((total, each) => total + of(each), 0)
 
-function Commands({ commands }: Pick<PlanPreview, 'commands'>) {
-  return (
-    <DataTable
-      caption="Commands of the plan"
-      columns={{
-        Reason: 'text',
-        Method: 'text',
-        Removes: 'text',
-        Creates: 'text',
-        Pods: 'number',
-        'Saves a month': 'number',
-      }}
-    >
-      {commands.map(({ method, reason, removes, creates, pods, savings }, index) => (
-        <tr key={`${removes[0] ?? ''}${index}`}>
-          <th scope="row">{reason}</th>
-          <td>{method}</td>
-          <td class="free">
-            {removes.map((key) => (
-              <a key={key} class="listed" href={nodeLink(key)}>
-                {key}
-              </a>
-            ))}
-          </td>
-          <td class="free">{creates.length === 0 ? 'nothing' : creates.join(', ')}</td>
-          <td class="number">{pods}</td>
-          <td class="number">{dollars(savings)}</td>
-        </tr>
-      ))}
-    </DataTable>
-  )
-}
+const columns: readonly Column<PlanPreview['commands'][number]>[] = [
+  ['Reason', ({ reason }) => reason],
+  ['Method', ({ method }) => method],
+  ['Removes', ({ removes }) => removes.map(listed), 'free'],
+  ['Creates', ({ creates }) => (creates.length === 0 ? 'nothing' : creates.join(', ')), 'free'],
+  ['Pods', ({ pods }) => pods, 'number'],
+  ['Saves a month', ({ savings }) => dollars(savings), 'number'],
+]
+
+const listed = (key: string) => (
+  <a key={key} class="listed" href={nodeLink(key)}>
+    {key}
+  </a>
+)

@@ -1,17 +1,17 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Answers, type Asking, act, asking, outcome } from '../state/asking.ts'
 import { pools } from '../state/cluster.ts'
-import { Icon } from './icon.tsx'
+import { Icon, Select } from './elements.tsx'
 
 const hour = 3_600_000
-const times: readonly (readonly [ms: number, name: string])[] = [
+const times = [
   [hour / 2, '30 minutes'],
   [hour, '1 hour'],
   [4 * hour, '4 hours'],
   [24 * hour, '1 day'],
   [7 * 24 * hour, '7 days'],
   [0, 'until somebody ends it'],
-]
+].map(([ms, name]) => [String(ms), String(name)] as const)
 
 /** Asks whether an action is meant, and reports what came of the last one. */
 export function ActionDialog() {
@@ -63,7 +63,15 @@ function Question({ open }: { readonly open: Asking }) {
             />
           </div>
         )}
-        {open.fields.includes('time') && <TimeField set={set} />}
+        {open.fields.includes('time') && (
+          <Select
+            id="answer-time"
+            label="For"
+            options={times}
+            chosen={String(answers.forMs)}
+            choose={(ms) => set({ forMs: Number(ms) })}
+          />
+        )}
         <div class="buttons">
           <button type="button" onClick={() => dialog.current?.close()}>
             Cancel
@@ -78,65 +86,36 @@ function Question({ open }: { readonly open: Asking }) {
 }
 
 interface FieldProps {
+  readonly answers: Answers
   readonly set: (more: Partial<Answers>) => void
 }
 
-function Scope({ answers, set }: FieldProps & { readonly answers: Answers }) {
+function Scope({ answers, set }: FieldProps) {
+  const isProvisioning = answers.loop === 'provisioning'
   return (
     <>
-      <div class="field">
-        <label for="answer-loop">What</label>
-        <select
-          id="answer-loop"
-          value={answers.loop}
-          onChange={(event) =>
-            set({ loop: event.currentTarget.value === 'disruption' ? 'disruption' : 'provisioning' })
-          }
-        >
-          <option value="disruption">Disruption: no node is removed or replaced by choice</option>
-          <option value="provisioning">Provisioning: no node is launched</option>
-        </select>
-      </div>
-      <div class="field">
-        <label for="answer-pool">Where</label>
-        <select
-          id="answer-pool"
-          disabled={answers.loop === 'provisioning'}
-          value={answers.loop === 'provisioning' ? '' : answers.nodePool}
-          onChange={(event) => set({ nodePool: event.currentTarget.value })}
-        >
-          <option value="">All NodePools</option>
-          {pools.value
-            .filter(({ name }) => name !== '')
-            .map(({ name }) => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-        </select>
-      </div>
+      <Select
+        id="answer-loop"
+        label="What"
+        options={[
+          ['disruption', 'Disruption: no node is removed or replaced by choice'],
+          ['provisioning', 'Provisioning: no node is launched'],
+        ]}
+        chosen={answers.loop}
+        choose={(value) => set({ loop: value === 'disruption' ? 'disruption' : 'provisioning' })}
+      />
+      <Select
+        id="answer-pool"
+        label="Where"
+        options={[
+          ['', 'All NodePools'],
+          ...pools.value.filter(({ name }) => name !== '').map(({ name }) => [name, name] as const),
+        ]}
+        chosen={isProvisioning ? '' : answers.nodePool}
+        isDisabled={isProvisioning}
+        choose={(nodePool) => set({ nodePool })}
+      />
     </>
-  )
-}
-
-function TimeField({ set }: FieldProps) {
-  return (
-    <div class="field">
-      <label for="answer-time">For</label>
-      <select
-        id="answer-time"
-        onChange={(event) => {
-          const ms = Number(event.currentTarget.value)
-          set({ forMs: ms })
-        }}
-      >
-        {times.map(([ms, name]) => (
-          <option key={ms} value={ms} selected={ms === hour}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </div>
   )
 }
 

@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ActionAnswer, ActionRequest } from '../../contract.ts'
-import { postJson } from './api.ts'
-import { messageOf } from './resource.ts'
+import { messageOf, postJson } from './api.ts'
 
 /** What a person fills in before an action. */
 export interface Answers {

@@ -1,4 +1,18 @@
-// Amounts and times as the page writes them.
+// The time, and amounts and times as the page writes them.
+import { signal } from '@preact/signals'
+import { ago } from '../../../document/words.ts'
+
+/** The time, for ages: coarse, so that little is drawn again. */
+export const now = signal(Date.now())
+
+export function startClock(): void {
+  setInterval(() => {
+    now.value = Date.now()
+  }, 10_000)
+}
+
+/** How long ago something was. */
+export const age = (sinceMs: number) => ago(now.value - sinceMs)
 
 export function cores(amount: number): string {
   if (amount > 0 && amount < 1) return `${Math.round(amount * 1000)}m`

@@ -4,8 +4,12 @@ import { useMemo } from 'preact/hooks'
 import { counted, dollars, percent } from '../../../../document/words.ts'
 import type { NodeView } from '../../../contract.ts'
 import { nodeOf, summary } from '../../state/cluster.ts'
-import { NodeCard, NodeTile } from './node-card.tsx'
-import { NodeTable } from './node-table.tsx'
+import { age, bytes, cores } from '../../state/format.ts'
+import { nodeLink } from '../../state/route.ts'
+import { type Column, DataTable } from '../data-table.tsx'
+import { Meter } from '../elements.tsx'
+import { drawnPhase, PhaseBadge, PhaseIcon, phaseLook, phaseText } from './phase.tsx'
+import { PodBoxes } from './pod-box.tsx'
 
 export type Layout = 'cards' | 'tiles' | 'table'
 
@@ -33,7 +37,7 @@ export function NodeList({ name, keys, layout, filter }: Props) {
         <PoolFacts name={name} />
       </header>
       {layout === 'table' ? (
-        <NodeTable nodes={nodes} caption={`Nodes of ${title}`} />
+        <DataTable caption={`Nodes of ${title}`} columns={columns} rows={nodes} keyOf={(node) => node.peek().key} />
       ) : (
         // Each link in it is reached by arrow keys.
         <ul class={layout} onKeyDown={moveByArrowKeys}>
@@ -120,4 +124,98 @@ function perRow(links: readonly HTMLElement[]): number {
   const top = links[0]?.offsetTop
   const next = links.findIndex(({ offsetTop }) => offsetTop !== top)
   return next === -1 ? links.length : next
+}
+
+const link = ({ key, node }: NodeView) => <a href={nodeLink(key)}>{node ?? key}</a>
+
+/** The same nodes for who reads better than they look. */
+const columns: readonly Column<Signal<NodeView>>[] = [
+  ['Node', ({ value }) => link(value)],
+  ['Phase', ({ value }) => <PhaseBadge node={value} />],
+  ['Size', ({ value }) => value.instanceType ?? '–'],
+  ['Zone', ({ value }) => value.zone ?? '–'],
+  ['Capacity', ({ value }) => value.capacityType ?? '–'],
+  ['CPU', ({ value }) => percent(value.requested.cpu, value.allocatable.cpu), 'number'],
+  ['Memory', ({ value }) => percent(value.requested.memory, value.allocatable.memory), 'number'],
+  ['Pods', ({ value }) => value.pods.length, 'number'],
+  ['Price', ({ value: { pricePerHour: price } }) => (price === undefined ? '–' : `${dollars(price)}/h`), 'number'],
+  ['Age', ({ value }) => age(value.createdMs), 'number'],
+  ['Note', ({ value }) => value.note ?? ''],
+]
+
+interface CardProps {
+  readonly node: Signal<NodeView>
+  /** The one of its list that the tabulator key reaches; arrow keys reach the others. */
+  readonly isFirst: boolean
+}
+
+/** What the card shows besides its name, in words. */
+function spoken(node: NodeView): string {
+  const { allocatable, requested } = node
+  return [
+    phaseText(node),
+    node.instanceType ?? 'no instance type yet',
+    counted(node.pods.length, 'pod'),
+    `CPU ${percent(requested.cpu, allocatable.cpu)}, memory ${percent(requested.memory, allocatable.memory)} requested`,
+    node.pricePerHour === undefined ? 'no known price' : `${dollars(node.pricePerHour)} an hour`,
+    node.note ?? '',
+  ]
+    .filter((part) => part !== '')
+    .join('. ')
+}
+
+const place = ({ zone, capacityType }: NodeView) =>
+  [zone, capacityType].filter((part) => part !== undefined).join(' · ')
+
+/** A node with room for words. It is drawn again when its own node changes, and never else. */
+function NodeCard({ node, isFirst }: CardProps) {
+  const view = node.value
+  const { allocatable, requested } = view
+  return (
+    <div class="node" {...phaseLook(drawnPhase(view))} data-key={view.key}>
+      <div class="node-head">
+        <a class="node-name" href={nodeLink(view.key)} tabIndex={isFirst ? 0 : -1}>
+          {view.node ?? view.key}
+          <span class="unseen">. {spoken(view)}</span>
+        </a>
+        <PhaseBadge node={view} />
+      </div>
+      <div class="node-sub">
+        <span>{view.instanceType ?? 'no instance yet'}</span>
+        <span class="number">{view.pricePerHour === undefined ? 'no price' : `${dollars(view.pricePerHour)}/h`}</span>
+      </div>
+      <PodBoxes node={view} width={240} height={64} />
+      <Meter name="CPU" part={requested.cpu} whole={allocatable.cpu} text={cpuText(view)} />
+      <Meter name="Mem" part={requested.memory} whole={allocatable.memory} text={memoryText(view)} />
+      <div class="node-foot">
+        <span>{place(view)}</span>
+        <span>{counted(view.pods.length, 'pod')}</span>
+      </div>
+      {view.note !== undefined && <p class="node-note">{view.note}</p>}
+    </div>
+  )
+}
+
+const cpuText = ({ requested, allocatable }: NodeView) =>
+  `${cores(requested.cpu)} of ${cores(allocatable.cpu)} cores requested`
+const memoryText = ({ requested, allocatable }: NodeView) =>
+  `${bytes(requested.memory)} of ${bytes(allocatable.memory)} requested`
+
+/** A node among hundreds: its pods, and a sign where it is not simply ready. */
+function NodeTile({ node, isFirst }: CardProps) {
+  const view = node.value
+  return (
+    <a
+      class="tile"
+      href={nodeLink(view.key)}
+      {...phaseLook(drawnPhase(view))}
+      data-key={view.key}
+      aria-label={`${view.node ?? view.key}. ${spoken(view)}`}
+      title={view.node ?? view.key}
+      tabIndex={isFirst ? 0 : -1}
+    >
+      <PodBoxes node={view} width={72} height={40} />
+      {drawnPhase(view) !== 'Ready' && <PhaseIcon phase={drawnPhase(view)} />}
+    </a>
+  )
 }

@@ -1,5 +1,5 @@
 import type { NodeView } from '../../../contract.ts'
-import { Icon, type IconName } from '../icon.tsx'
+import { Badge, Icon, type IconName } from '../elements.tsx'
 
 /** A phase of a lifecycle as it is drawn; `NotReady`: a Node that lost its kubelet. */
 type Drawn = NodeView['phase'] | 'NotReady'
@@ -39,9 +39,8 @@ export function phaseText({ phase, isReady, isCordoned }: NodeView): string {
 /** A phase as sign and word. */
 export function PhaseBadge({ node }: { readonly node: NodeView }) {
   return (
-    <span class="badge" {...phaseLook(drawnPhase(node))}>
-      <PhaseIcon phase={drawnPhase(node)} />
+    <Badge icon={looks[drawnPhase(node)][0]} {...phaseLook(drawnPhase(node))}>
       {phaseText(node)}
-    </span>
+    </Badge>
   )
 }
