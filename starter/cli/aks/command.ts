@@ -1,5 +1,6 @@
-import { type Command, Option } from 'commander'
-import { parseImage } from './image-values.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { defined } from '../../../core/values/defined.ts'
+import type { ImageName } from './chart-values.ts'
 import type { SetupOptions } from './setup.ts'
 import type { ValuesOptions } from './write-values.ts'
 
@@ -71,4 +72,15 @@ async function reported(run: () => Promise<number>): Promise<number> {
     console.error(`Azure: ${whyOf(error)}${remedy}${code === 'ENOTFOUND' ? '; check the network' : ''}`)
     return 1
   }
+}
+
+/** Reads `REGISTRY/joiner:TAG@sha256:...`, of which tag and digest may be left out. Errors: InvalidArgumentError. */
+export function parseImage(text: string): ImageName {
+  const { repository, tag, digest } =
+    /^(?<repository>[\w.-]+(?::\d+)?(?:\/[\w.-]+)+)(?::(?<tag>\w[\w.-]*))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$/.exec(
+      text,
+    )?.groups ?? {}
+  if (repository === undefined)
+    throw new InvalidArgumentError('It must be an image of a registry, such as myregistry.azurecr.io/joiner:0.2.0.')
+  return { repository, ...defined({ tag, digest }) }
 }

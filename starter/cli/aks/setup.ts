@@ -3,8 +3,7 @@ import { nodesRole, subscriptionRole } from '../../../api/rights/azure-roles.ts'
 import { say } from '../../document/print.ts'
 import { ReportedError } from '../../document/reported-error.ts'
 import { counted } from '../../document/words.ts'
-import type { ArmSession } from '../../picture/arm-reader.ts'
-import { ArmRefusal } from '../../picture/arm-reader.ts'
+import { ArmRefusal, type ArmSession } from '../../picture/arm-reader.ts'
 import { logIn } from '../../picture/azure-login.ts'
 import {
   autoProvisioning,
@@ -14,10 +13,18 @@ import {
   workloadIdentityOff,
 } from '../../picture/managed-cluster.ts'
 import { isWanted } from '../shared/confirm.ts'
-import type { IdentityPlace } from './facts.ts'
-import { type ClusterFacts, readFacts } from './facts.ts'
-import { neededAssignments, readAssignments, readRole } from './roles.ts'
-import { preview, principalCommand, type SetupInput, type Step, setupSteps, usesPrincipal } from './setup-plan.ts'
+import { type ClusterFacts, type IdentityPlace, readFacts } from './facts.ts'
+import {
+  neededAssignments,
+  preview,
+  principalCommand,
+  readAssignments,
+  readRole,
+  type SetupInput,
+  type Step,
+  setupSteps,
+  usesPrincipal,
+} from './setup-plan.ts'
 
 export interface SetupOptions {
   readonly clusterName: string
