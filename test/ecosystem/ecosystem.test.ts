@@ -14,7 +14,7 @@ const panels = boards.flatMap(({ rows }) => rows.flatMap((row) => row.panels))
 /** Of others: prom-client's default metrics, what Prometheus says of a scrape, and what Temporal's library counts. */
 const ofOthers = new Set(['up', 'process_resident_memory_bytes', 'process_cpu_seconds_total', 'karpenter_build_info'])
 const ofTemporal = new Set(
-  page('telemetry')
+  page('metrics')
     .match(/`temporal_[a-z_]+`/g)
     ?.map((name) => name.slice(1, -1)),
 )
@@ -91,7 +91,7 @@ describe('boards and alerts', () => {
   })
 
   test('each metric with a name of our own is described', () => {
-    const described = `${page('telemetry')}${page('disruption')}`
+    const described = `${page('metrics')}${page('disruption')}`
     const own = [...defined].filter((name) => /^(joiner|controller_runtime|workqueue|leader)_/.test(name))
     expect(own.filter((name) => !described.includes(`\`${name}\``))).toEqual([])
   })

@@ -1,4 +1,4 @@
-// Rules that classify errors of Azure; docs/azure-failures.md documents them.
+// Rules that classify errors of Azure; docs/azure-errors.md documents them.
 
 /**
  * When a failed call is worth a retry. `retrySoon`: it is over in seconds. `retryLater`: something has to come to an end first.
@@ -43,7 +43,7 @@ export interface Rule {
 const isThrottled = ({ code, status, text }: FailureFacts) =>
   status === 429 || (code === 'OperationNotAllowed' && /TooManyRequests|too many requests|throttl/i.test(text))
 
-/** The rules, in the order in which they are checked; the first that applies decides. docs/azure-failures.md has a row for each. */
+/** The rules, in the order in which they are checked; the first that applies decides. docs/azure-errors.md has a row for each. */
 export const rules: readonly Rule[] = [
   {
     reason: 'Throttled',

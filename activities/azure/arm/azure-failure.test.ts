@@ -266,7 +266,7 @@ describe('a failure', () => {
   })
 })
 
-const documented = readFileSync(new URL('../../../docs/azure-failures.md', import.meta.url), 'utf8').split('\n')
+const documented = readFileSync(new URL('../../../docs/azure-errors.md', import.meta.url), 'utf8').split('\n')
 
 it.each(rules.map(({ reason, codes = [] }) => [reason, codes] as const))(
   '%s is documented, with its codes',

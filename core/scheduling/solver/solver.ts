@@ -27,7 +27,7 @@ export interface Outcome {
 }
 
 /**
- * One pass over the pods. docs/scheduler.md describes its caches and their invariants. Requirement sets, requests and constraints are interned. A
+ * One pass over the pods. docs/scheduler-speed.md describes its caches and their invariants. Requirement sets, requests and constraints are interned. A
  * place's refusal that cannot change is remembered. A pod that failed is not tried again before another is placed.
  */
 export class Solver {
