@@ -10,7 +10,14 @@ export const scenarios = {
   /** Played by `npm run real-nodes`, whose pods run. */
   'install-pods': ['docs/install-aks.md'],
   'from-cluster-autoscaler': ['docs/from-cluster-autoscaler.md'],
-  operate: ['docs/operations.md', 'docs/pauses.md', 'docs/plans.md', 'docs/nodes.md', 'docs/temporal.md', 'docs/takeover.md'],
+  operate: [
+    'docs/operations.md',
+    'docs/pauses.md',
+    'docs/plans.md',
+    'docs/nodes.md',
+    'docs/temporal.md',
+    'docs/takeover.md',
+  ],
   upgrade: ['docs/upgrade.md', 'docs/temporal-access.md'],
   'from-nap': ['docs/from-nap.md'],
   uninstall: ['docs/uninstall.md'],
