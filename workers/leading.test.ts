@@ -217,3 +217,21 @@ test('work without a fence ends before another process can have the Lease, and i
   }
   expect([both, leader.state.isProvisioning, other.state.isProvisioning]).toEqual([0, false, true])
 })
+
+test('work without a fence goes on where renewals are answered late, and says why it ends where they are not', async () => {
+  const cluster = new FakeCluster()
+  const { state, logged } = planner(cluster, 'a', false)
+  await pass(100)
+  let waitMs = 3500
+  cluster.intercept(() => new Promise<void>((resolve) => void setTimeout(resolve, waitMs)))
+  for (let at = 0; at < 60_000; at += 250) {
+    await pass(250)
+    expect(state.isProvisioning).toBe(true)
+  }
+  waitMs = 11_000
+  await pass(12_000)
+  expect(state.isProvisioning).toBe(false)
+  await pass(30_000)
+  const end = { msg: 'this process plans no longer, and stands by', reason: 'could not renew its Lease in time' }
+  expect(logged).toContainEqual(expect.objectContaining(end))
+})

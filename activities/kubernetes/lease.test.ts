@@ -1,5 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
-import { LeaseApi } from '../../test/ownership/lease-api.ts'
+import { ended, pass, useFakeTime } from '../../test/fakes/time.ts'
+import { LeaseApi, SlowLeaseApi } from '../../test/ownership/lease-api.ts'
+import { pauseOf } from '../abortable-wait.ts'
 import type { Json } from './client/answers.ts'
 import { Lease } from './lease.ts'
 import type { Peers } from './peers.ts'
@@ -65,14 +67,18 @@ describe.each([-60_000, -10_000, 0, 10_000, 60_000])('with a holder whose clock 
   })
 })
 
+function draws(seed: number): (below: number) => number {
+  let last = seed
+  return (below) => {
+    last = (last * 1_103_515_245 + 12_345) % 2_147_483_648
+    return last % below
+  }
+}
+
 test('two processes with any interleaving of attempts and pauses never hold it at once', async () => {
   const api = new LeaseApi()
   const all = [processOf(api, 'a'), processOf(api, 'b', 5e5), processOf(api, 'c', 9e8)]
-  let seed = 7
-  const next = (below: number) => {
-    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
-    return seed % below
-  }
+  const next = draws(7)
   let changes = 0
   for (let step = 0; step < 5000; step++) {
     api.nowMs += next(5000)
@@ -321,4 +327,56 @@ test('the object says since when its holder has it', async () => {
   } finally {
     vi.useRealTimers()
   }
+})
+
+describe('with an API server that is slow', () => {
+  useFakeTime()
+
+  const processOn = (api: LeaseApi, identity: string) =>
+    new Lease({ client: api, namespace: 'joiner' }, { name, identity, durationSeconds: 10, requestMs: 2500 })
+
+  /** Holds or renews it again and again, as `whileHeld` does. */
+  async function keepTrying(lease: Lease, pauseMs: () => number): Promise<never> {
+    for (;;) {
+      await lease.tryHold().catch(() => undefined)
+      await pauseOf(pauseMs(), new AbortController().signal)
+    }
+  }
+
+  test('whose answers come later than is waited for, a holder keeps the lease', async () => {
+    let waitMs = 0
+    const lease = processOn(new SlowLeaseApi(() => waitMs), 'first')
+    void keepTrying(lease, () => 2000)
+    await pass(100)
+    waitMs = 1800
+    for (let passedMs = 0; passedMs < 120_000; passedMs += 100) {
+      await pass(100)
+      expect(lease.validMs).toBeGreaterThan(0)
+    }
+  })
+
+  test('a holder that meets a write of its own, for which it had not waited, still has the lease', async () => {
+    const waitsMs = [0, 0, 0, 0, 3000, 0, 0, 0, 600]
+    const lease = processOn(new SlowLeaseApi(() => waitsMs.shift() ?? 0), 'first')
+    const holding = () => ended(lease.tryHold().catch(({ message }: Error) => message))
+    expect(await holding()).toBe('taken')
+    expect(await holding()).toBe('Lease joiner-bridge: the API server has not answered for 2500 ms')
+    expect([await holding(), waitsMs]).toEqual(['renewed', []])
+  })
+
+  test('two never hold it at once, however late requests and answers are', async () => {
+    const next = draws(11)
+    const api = new SlowLeaseApi(() => next(4000) * (next(3) === 0 ? 1 : 0.1))
+    const all = ['a', 'b', 'c'].map((identity) => processOn(api, identity))
+    for (const lease of all) void keepTrying(lease, () => (next(40) === 0 ? 15_000 : next(2500)))
+    let [held, changes, before] = [0, 0, '']
+    for (let step = 0; step < 20_000; step++) {
+      await pass(250)
+      const holders = all.flatMap(({ validMs }, index) => (validMs > 0 ? [`${index}`] : []))
+      expect(holders.length).toBeLessThanOrEqual(1)
+      held += holders.length
+      if (holders[0] !== undefined && holders[0] !== before) [changes, before] = [changes + 1, holders[0]]
+    }
+    expect([held > 10_000, changes > 30]).toEqual([true, true])
+  })
 })

@@ -126,11 +126,11 @@ export class Lease {
    * Takes or renews the lease. What this process has written last is renewed without a read, as long as nobody else could take it. A lease of another
    * holder is taken once it has not changed for its duration, or its holder is gone and has not renewed it. A process that sees it for the first time
    * waits that long from then on. A duration longer than this process's own counts as that: anybody may write 68 years into the object. Errors: the
-   * API server's, and that it did not answer in time; a lease that is held stays valid meanwhile.
+   * API server's, and that it did not answer in time; a lease that is held stays valid meanwhile, and an answer that comes later than that renews it.
    */
   async tryHold(): Promise<Holding> {
     const renewedMs = this.#now()
-    if (this.#own !== undefined && this.validMs > 0 && (await this.#inTime(this.#write(this.#own))))
+    if (this.#own !== undefined && this.validMs > 0 && (await this.#inTime(this.#renew(this.#own, renewedMs))))
       return this.#held(renewedMs)
     const { lease, ageMs } = await this.#inTime(this.#observe())
     const { holderIdentity = '', leaseDurationSeconds = this.#durationSeconds } = lease?.spec ?? {}
@@ -140,11 +140,15 @@ export class Lease {
     const isDead = isOthers && !isOver && (await this.#isGone(lease)) && ageMs >= aliveMs && this.#takesFromDead
     this.#see(isOthers ? holderIdentity : undefined)
     if (isOthers && !isOver && !isDead) return 'other'
+    return this.#take(lease, isOthers ? holderIdentity : undefined, isDead)
+  }
+
+  async #take(lease: LeaseObject | undefined, from: string | undefined, isDead: boolean): Promise<Holding> {
     const takenMs = this.#now()
-    if (!(await this.#inTime(this.#write(lease)))) return 'other'
+    if (!(await this.#inTime(this.#renew(lease, takenMs)))) return (await this.#isOwnLate()) ? 'renewed' : 'other'
     this.#holder?.close()
     this.#tookFromDead = isDead
-    return this.#held(takenMs, isOthers ? holderIdentity : undefined)
+    return this.#held(takenMs, from)
   }
 
   #see(holder: string | undefined): void {
@@ -157,6 +161,19 @@ export class Lease {
     return (await this.#holder?.isGone(isHolders ? address : undefined)) === true
   }
 
+  /** Writes the lease. While it is held the answer prolongs that whenever it comes: the write has reached the server after `beganMs`, if at all. */
+  async #renew(previous: LeaseObject | undefined, beganMs: number): Promise<boolean> {
+    const isWritten = await this.#write(previous)
+    if (isWritten && this.validMs > 0)
+      this.#heldUntilMs = Math.max(this.#heldUntilMs, beganMs + this.#durationSeconds * 1000)
+    return isWritten
+  }
+
+  /** Whether who was first is a write of this holder's own, for which it had not waited to the end. */
+  async #isOwnLate(): Promise<boolean> {
+    return this.validMs > 0 && (await this.#inTime(this.isHeld()))
+  }
+
   /** After a write. `beganMs`: when it was sent, as the next holder begins to count when it has reached the server, which is later. */
   #held(beganMs: number, from?: string): Holding {
     const wasValid = this.validMs > 0 && from === undefined
@@ -166,7 +183,7 @@ export class Lease {
     return wasValid ? 'renewed' : 'taken'
   }
 
-  /** Waits for a request no longer than is set. A write that goes through later renews the lease for less time than this holder could claim. */
+  /** Waits for a request no longer than is set. */
   async #inTime<T>(request: Promise<T>): Promise<T> {
     if (this.#requestMs === undefined) return request
     const { promise: late, reject } = Promise.withResolvers<never>()

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { pauseOf } from '../abortable-wait.ts'
+import { nextTurn } from '../next-turn.ts'
 import type { Lease } from './lease.ts'
 
 /** Duration of a leader's Lease, and how long a request for it is waited for: several fit into the duration. */
@@ -45,7 +46,7 @@ export async function whileHeld(
   let failures = 0
   let told: string | undefined
   const renewals = new Renewals()
-  let reason: ReturnType<Renewals['judged']>
+  let reason: Stopped | undefined
   const standBy = () => {
     const { holder, heldMs } = lease.heldBy ?? {}
     if (holder === undefined || holder === told || heldMs === undefined) return
@@ -66,15 +67,20 @@ export async function whileHeld(
     return !ends.aborted && (await hold()) === 'other'
   }
   const keep = async (ends: AbortSignal, end: () => void) => {
+    const stop = (why: NonNullable<typeof reason>) => {
+      reason ??= why
+      end()
+    }
+    if (!isFenced) void whenOver(lease, ends).then(() => stop('could not renew its Lease in time'))
     while (!ends.aborted) {
-      const expiry = isFenced ? undefined : setTimeout(end, lease.validMs)
       await pauseOf(renewMs, ends)
-      const held = ends.aborted ? undefined : await hold()
-      reason = renewals.judged(held === undefined && lease.validMs === 0, isLame())
-      const isOffered = reason === 'lacks Temporal' && isFenced
-      const isTaken = held === 'other' || (isOffered && (await isTakenByOther(ends)))
-      if (isTaken || (reason !== undefined && !isOffered)) end()
-      clearTimeout(expiry)
+      if (ends.aborted) break
+      const held = await hold()
+      const lack = renewals.judged(held === undefined && lease.validMs === 0, isLame())
+      if (held === 'other') stop('another process has its Lease')
+      // Behind a fence it works on while it offers the Lease.
+      else if (lack !== undefined && (lack !== 'lacks Temporal' || !isFenced || (await isTakenByOther(ends))))
+        stop(lack)
     }
     // At once behind a fence: the next process need not wait until the last writes of this one are through.
     if (isFenced) await lease.release().catch(failed)
@@ -104,6 +110,21 @@ export async function whileHeld(
     }
     if (!signal.aborted) log.info(reason && { reason }, `this process ${what} no longer, and stands by`)
     if (reason === 'lacks Temporal' && !isFenced) await pauseOf(offerMs, signal)
+  }
+}
+
+/** Why a process no longer does what only the holder of the Lease does. */
+type Stopped =
+  | 'another process has its Lease'
+  | 'could not renew its Lease in time'
+  | NonNullable<ReturnType<Renewals['judged']>>
+
+/** Returns when the Lease is valid no more, or the signal fires. */
+async function whenOver(lease: HeldInput['lease'], signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && lease.validMs > 0) {
+    await pauseOf(lease.validMs, signal)
+    // A process that was held up first reads the answers that came meanwhile: one of them may have renewed the Lease.
+    await nextTurn()
   }
 }
 

@@ -1,3 +1,4 @@
+import { pauseOf } from '../../activities/abortable-wait.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
 
@@ -34,5 +35,30 @@ export class LeaseApi {
     const set = Object.fromEntries(Object.entries(annotations).filter(([, value]) => value !== null))
     this.object = { spec: body['spec'], metadata: { resourceVersion: String(this.writes), annotations: set } }
     return this.object
+  }
+}
+
+const never = new AbortController().signal
+
+/** Requests take effect, and are answered, after times that are drawn, in milliseconds. */
+export class SlowLeaseApi extends LeaseApi {
+  readonly #waitMs: () => number
+  constructor(waitMs: () => number) {
+    super()
+    this.#waitMs = waitMs
+    const [get, mergePatch, create] = [this.get, this.mergePatch, this.create]
+    this.get = () => this.#slowly(get)
+    this.mergePatch = (...args) => this.#slowly(() => mergePatch(...args))
+    this.create = (...args) => this.#slowly(() => create(...args))
+  }
+
+  async #slowly<T>(request: () => Promise<T>): Promise<T> {
+    const [sendMs, answerMs] = [this.#waitMs(), this.#waitMs()]
+    await pauseOf(sendMs, never)
+    try {
+      return await request()
+    } finally {
+      await pauseOf(answerMs, never)
+    }
   }
 }
