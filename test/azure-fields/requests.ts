@@ -59,6 +59,7 @@ async function writeAll(arm: Arm, index: number): Promise<void> {
     capacityType: chosen.capacityType,
     imageId,
     customData: 'e30=',
+    bootstrapTokenUid: 'secret-uid',
     attempt: 1,
     ultraSsd: chosen.ultraSsd,
     reservationGroupId: '/group',

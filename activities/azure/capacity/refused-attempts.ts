@@ -1,7 +1,10 @@
+import type { BootstrapToken } from '../launch/bootstrap-token.ts'
+
 /** Results of a refused attempt for the next one. */
 interface Left {
   readonly attempt: number
-  readonly token: string
+  /** Absent: what is made needs none. */
+  readonly token: BootstrapToken | undefined
   readonly atMs: number
 }
 
@@ -21,13 +24,13 @@ export class RefusedAttempts {
     this.#now = now
   }
 
-  leave(claimUid: string, attempt: number, token: string): void {
+  leave(claimUid: string, attempt: number, token: BootstrapToken | undefined): void {
     if (this.#left.size >= mostKept) this.#left.delete(this.#left.keys().next().value ?? '')
     this.#left.set(claimUid, { attempt, token, atMs: this.#now() })
   }
 
   /** Takes the results of the attempt just before this one, for one use. */
-  take(claimUid: string, attempt: number): { readonly token: string } | undefined {
+  take(claimUid: string, attempt: number): Pick<Left, 'token'> | undefined {
     const left = this.#left.get(claimUid)
     this.#left.delete(claimUid)
     const isFresh = left !== undefined && left.attempt === attempt - 1 && this.#now() - left.atMs < lifetimeMs

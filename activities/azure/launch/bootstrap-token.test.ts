@@ -60,7 +60,7 @@ describe('the id of a token', () => {
 describe('a token', () => {
   it('joins one group, expires, and names its owner', async () => {
     const secrets = new Secrets()
-    const token = await createBootstrapToken(secrets, uid, expiresAtMs)
+    const created = await createBootstrapToken(secrets, uid, expiresAtMs)
     const { metadata, stringData } = secrets.only
     expect(metadata).toMatchObject({
       name: `bootstrap-token-${bootstrapTokenId(uid)}`,
@@ -70,17 +70,17 @@ describe('a token', () => {
       'auth-extra-groups': 'system:bootstrappers:joiner',
       expiration: '2026-01-01T00:20:00Z',
     })
-    expect(token).toBe(`${stringData['token-id']}.${stringData['token-secret']}`)
-    expect(token).toMatch(/^[a-z0-9]{6}\.[a-z0-9]{16}$/)
+    expect(created?.token).toBe(`${stringData['token-id']}.${stringData['token-secret']}`)
+    expect(created?.token).toMatch(/^[a-z0-9]{6}\.[a-z0-9]{16}$/)
   })
 
   it('that exists is left alone, until it is replaced', async () => {
     const secrets = new Secrets()
     const first = await createBootstrapToken(secrets, uid, expiresAtMs)
     expect(await createBootstrapToken(secrets, uid, expiresAtMs)).toBeUndefined()
-    expect(secrets.only.stringData['token-secret']).toBe(first?.split('.')[1])
+    expect(secrets.only.stringData['token-secret']).toBe(first?.token.split('.')[1])
     const { token: second } = await replaceBootstrapToken(secrets, uid, expiresAtMs)
-    expect(second).not.toBe(first)
+    expect(second).not.toBe(first?.token)
     expect(secrets.only.stringData['token-secret']).toBe(second.split('.')[1])
   })
 

@@ -22,29 +22,19 @@ export function bootstrapTokenId(claimUid: string): string {
   return (digest % 36n ** 6n).toString(36).padStart(6, '0')
 }
 
-/**
- * Creates a bootstrap token for a claim, `id.secret`, that expires at `expiresAtMs`; undefined when a token of its id exists. As all tokens here it
- * is a secret: it goes into custom data and nowhere else, never into a result, a log or an error.
- */
+export interface BootstrapToken {
+  /** `id.secret`. It goes into custom data and nowhere else, never into a result, a log or an error. */
+  readonly token: string
+  /** UID of its Secret, which no other one has: a tag of the VM says by it which token the VM holds. */
+  readonly secretUid: string
+}
+
+/** Creates a bootstrap token for a claim that expires at `expiresAtMs`; undefined when a token of its id exists. */
 export async function createBootstrapToken(
   client: Pick<KubernetesClient, 'create'>,
   claimUid: string,
   expiresAtMs: number,
-): Promise<string | undefined> {
-  return (await createSecret(client, claimUid, expiresAtMs))?.token
-}
-
-/** A bootstrap token, `id.secret`, and the UID of its Secret, which no other one has. */
-interface StoredToken {
-  readonly token: string
-  readonly secretUid: string
-}
-
-async function createSecret(
-  client: Pick<KubernetesClient, 'create'>,
-  claimUid: string,
-  expiresAtMs: number,
-): Promise<StoredToken | undefined> {
+): Promise<BootstrapToken | undefined> {
   const id = bootstrapTokenId(claimUid)
   const secret = randomText(16)
   try {
@@ -70,16 +60,16 @@ async function createSecret(
 }
 
 /**
- * Replaces a claim's existing token, which cannot be read. To be called only when no VM is seen that holds it: `putVm` looks after one on its way. Errors: another attempt of this launch made
- * a token of the id in between; the next attempt tries again.
+ * Replaces a claim's existing token, which cannot be read. To be called only when no VM is seen that holds it; one on its way never joins, which
+ * `isTokenLost` tells. Errors: another attempt of this launch made a token of the id in between; the next attempt tries again.
  */
 export async function replaceBootstrapToken(
   client: Pick<KubernetesClient, 'create' | 'delete'>,
   claimUid: string,
   expiresAtMs: number,
-): Promise<StoredToken> {
+): Promise<BootstrapToken> {
   await revokeBootstrapToken(client, claimUid)
-  const token = await createSecret(client, claimUid, expiresAtMs)
+  const token = await createBootstrapToken(client, claimUid, expiresAtMs)
   if (token !== undefined) return token
   throw new Error(
     `Secret ${namespace}/${secretName(claimUid)} exists again though it was deleted a moment ago: another attempt launches the same NodeClaim; the launch is retried`,
@@ -93,17 +83,17 @@ export async function revokeBootstrapToken(client: Pick<KubernetesClient, 'delet
   })
 }
 
-/** Deletes the very token that this Secret holds. Returns whether it was the claim's until then: nobody has replaced it. */
-export async function revokeIfCurrent(
+/** Whether a claim's token is another than that of this Secret by now, or there is none. Joiner may read no Secret: a deletion that is no more than checked tells. */
+export async function isTokenLost(
   client: Pick<KubernetesClient, 'delete'>,
   claimUid: string,
   secretUid: string,
 ): Promise<boolean> {
   try {
-    await client.delete(resourcePath('secrets', secretName(claimUid), namespace), { uid: secretUid })
-    return true
+    await client.delete(resourcePath('secrets', secretName(claimUid), namespace), { uid: secretUid, isDryRun: true })
+    return false
   } catch (error) {
-    if (isNotFound(error) || isConflict(error)) return false
+    if (isNotFound(error) || isConflict(error)) return true
     throw error
   }
 }

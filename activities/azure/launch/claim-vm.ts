@@ -1,16 +1,20 @@
 import type { VirtualMachine } from '@azure/arm-compute'
+import type { Logger } from 'pino'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { printableStart } from '../../../core/values/printable.ts'
 import { pauseFor } from '../../activity-context.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
+import { type ClaimNodesDeps, readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import type { CloudProviderMetrics } from '../../telemetry/cloud-provider-metrics.ts'
 import { isResourceGone } from '../arm/azure-error.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { VmList } from '../arm/vm-list.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { groupOfVm } from '../reservations/reservation.ts'
+import { isTokenLost } from './bootstrap-token.ts'
 import { type ClaimIdentity, vmOwner } from './ownership.ts'
+import { tagKeys, tagOf } from './tags.ts'
 import { providerId, vmName } from './virtual-machine.ts'
 
 export interface ClaimVmDeps {
@@ -19,6 +23,10 @@ export interface ClaimVmDeps {
   readonly config: AzureConfig
   readonly vms: VmList
   readonly cloudProvider: CloudProviderMetrics
+}
+
+interface CannotJoinDeps extends ClaimNodesDeps {
+  readonly log: Logger
 }
 
 /** Delay before a VM that the list lacks and Azure still has is checked again. */
@@ -84,6 +92,22 @@ export async function vmGone(deps: ClaimVmDeps, claimName: string, signal: Abort
 export function claimIdentity({ metadata }: Pick<NodeClaim, 'metadata'>): ClaimIdentity {
   const { uid, labels: own, annotations: noted } = metadata
   return { uid, nodePool: own[labels.nodePool], adoptedFrom: noted[annotations.adoptedFrom] }
+}
+
+/**
+ * Whether a VM of a claim never joins: a try that saw no VM has replaced its bootstrap token since, the token was revoked, or etcd was restored to a time
+ * before it. Not where its Node is there, nor where no tag says which token it holds, as on Karpenter's VMs.
+ */
+export async function cannotJoin(deps: CannotJoinDeps, claim: NodeClaim, { tags }: VirtualMachine): Promise<boolean> {
+  const held = tagOf(tags, tagKeys.bootstrapToken)
+  if (held === undefined || (await readNode(deps, claim)) !== undefined) return false
+  if (!(await isTokenLost(deps.client, claim.metadata.uid, held))) return false
+  const name = vmName(claim.metadata.name)
+  deps.log.info(
+    { nodeClaim: claim.metadata.name },
+    `deleting VM ${name} of an earlier try: its bootstrap token is gone`,
+  )
+  return true
 }
 
 /** The VM under the name of a claim's. `why` of a foreign VM follows "VM NAME". */

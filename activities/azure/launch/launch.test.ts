@@ -15,7 +15,10 @@ describe('a launch', () => {
     const outcome = (await launch()) as LaunchOutcome & { kind: 'launched' }
     expect(outcome).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5', capacityType: 'on-demand' })
     expect(azure.names('virtualMachines')).toEqual(['aks-a'])
-    expect(azure.get('virtualMachines', 'aks-a')?.tags).toEqual(tagsOf('uid-a'))
+    expect(azure.get('virtualMachines', 'aks-a')?.tags).toEqual({
+      ...tagsOf('uid-a'),
+      'joiner.sh_bootstrap-token-uid': cluster.object('secrets', secretName, 'kube-system')?.metadata.uid,
+    })
     const claim = cluster.object('nodeclaims', 'a')
     expect(claim?.metadata.labels).toMatchObject({
       'node.kubernetes.io/instance-type': 'Standard_D2s_v5',
@@ -139,7 +142,7 @@ describe('a claim for which nothing is to be launched', () => {
     [
       'is Ready, and has more tags than Azure takes',
       nodeClassJson('default', {
-        spec: { tags: Object.fromEntries(Array.from({ length: 46 }, (_, at) => [`t${at}`, ''])) },
+        spec: { tags: Object.fromEntries(Array.from({ length: 45 }, (_, at) => [`t${at}`, ''])) },
       }),
       /^AKSNodeClass default: spec\.tags leads to 51 tags/,
     ],

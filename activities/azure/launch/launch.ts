@@ -27,7 +27,7 @@ import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { tagProblem } from '../node-class/tag-errors.ts'
 import { chooseNow, turnFor } from '../refusals/choose-in-turn.ts'
 import { stateOfClass, turnComes } from '../refusals/launch-turn.ts'
-import { revokeBootstrapToken } from './bootstrap-token.ts'
+import { type BootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
 import type { InstanceMaker } from './put-vm.ts'
 import { recordedLaunch } from './record-launch.ts'
@@ -122,7 +122,7 @@ interface Prefetched {
   /** The VM of the claim's name. */
   readonly vm: Promise<VirtualMachine | undefined>
   /** Undefined when the token of an earlier attempt exists, which a VM may hold. */
-  readonly token: Promise<string | undefined>
+  readonly token: Promise<BootstrapToken | undefined>
 }
 
 /**

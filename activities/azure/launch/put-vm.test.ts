@@ -41,13 +41,23 @@ const input: PutInput = {
   attempt: 1,
   nodeClass,
   inClass: { nodeClass: 'default', state: '', turn: '' },
-  bootstrapToken: `abcdef.${secret}`,
+  bootstrapToken: { token: `abcdef.${secret}`, secretUid: 'secret-uid' },
 }
 
 /** Azure, which refuses each PUT of a VM with the next of some answers; and the requests it received. */
 function refusing(answers: readonly { readonly status: number; readonly code: string; readonly message: string }[]) {
   const seen = { pools: [] as string[][], conditions: [] as (string | undefined)[], balancers: 0 }
-  const azure = fakeArm(({ url, body, headers }) => {
+  const azure = fakeArm(({ method, url, body, headers }) => {
+    if (method === 'GET' && url.includes('virtualMachines'))
+      return {
+        status: 404,
+        body: {
+          error: {
+            code: 'ResourceNotFound',
+            message: "The Resource '…/virtualMachines/aks-default-abc' was not found",
+          },
+        },
+      }
     if (url.includes('networkSecurityGroups'))
       return { status: 200, body: { value: [{ id: '/nsg', name: 'aks-agentpool-12345678-nsg' }] } }
     if (url.includes('loadBalancers')) {
@@ -81,6 +91,7 @@ function refusing(answers: readonly { readonly status: number; readonly code: st
     config,
     log: pino({ level: 'silent' }),
     vmCreates: vmCreateMetrics(new Registry()),
+    cloudProvider: { measure: (_: unknown, call: () => unknown) => call() },
     network: new NetworkFacts(
       {
         securityGroups: () => network.networkSecurityGroups.list('MC_rg'),

@@ -23,12 +23,11 @@ import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import type { Chosen } from '../node-config/node-labels.ts'
 import { type ClassLaunch, keepTurn, type LaunchTurnDeps } from '../refusals/launch-turn.ts'
 import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
-import { createBootstrapToken, replaceBootstrapToken, revokeIfCurrent } from './bootstrap-token.ts'
+import { type BootstrapToken, createBootstrapToken, replaceBootstrapToken } from './bootstrap-token.ts'
 import type { InstanceKind } from './claim-instance.ts'
-import { type ClaimVmDeps, claimIdentity, deleteVm, findClaimVm } from './claim-vm.ts'
+import { type ClaimVmDeps, cannotJoin, claimIdentity, deleteVm, findClaimVm } from './claim-vm.ts'
 import type { BackendPools, NetworkFacts } from './network-facts.ts'
 import { type RecordLaunchDeps, recordLaunch } from './record-launch.ts'
-import { tagKeys, tagOf } from './tags.ts'
 import { vmName } from './virtual-machine.ts'
 import { type NodeRequestInput, vmRequest } from './vm-request.ts'
 
@@ -53,10 +52,7 @@ export interface MakeInput {
 }
 
 export interface PutInput extends MakeInput {
-  /** `id.secret`. */
-  readonly bootstrapToken: string
-  /** UID of the token's Secret, where it replaced one that an earlier try had made: the PUT of that try may still be on its way. */
-  readonly replacedBy?: string
+  readonly bootstrapToken: BootstrapToken
 }
 
 /** How nodes are made, which the settings decide once: as VMs of Joiner's, or as machines of AKS (`makerOf`). */
@@ -65,14 +61,14 @@ export interface InstanceMaker {
   /** Throws for a claim for which nothing is made. */
   check(claim: NodeClaim): void
   /** Creates the bootstrap token of a claim by its UID; undefined where one exists or none is needed. */
-  token(uid: string): Promise<string | undefined>
+  token(uid: string): Promise<BootstrapToken | undefined>
   /** Decides on what an earlier try has made besides a VM of the claim's name; undefined: nothing, or it made room. */
   takeOver(
     attempt: { readonly claim: NodeClaim; readonly attempt: number },
     signal: AbortSignal,
   ): Promise<LaunchOutcome | undefined>
   /** Makes what was chosen and records it in the claim. A refusal about capacity is an outcome. `token`: what `token` resolved to, or left before. */
-  make(input: MakeInput, token: Promise<string | undefined>, signal: AbortSignal): Promise<LaunchOutcome>
+  make(input: MakeInput, token: Promise<BootstrapToken | undefined>, signal: AbortSignal): Promise<LaunchOutcome>
 }
 
 /** Lifetime of a bootstrap token by the API server's clock, which judges it: a Node may join until then. An unused one goes when the claim ends. */
@@ -93,10 +89,9 @@ export function vmMaker(deps: PutVmDeps): InstanceMaker {
     token: (uid) => createBootstrapToken(deps.client, uid, tokenEndMs()),
     takeOver: async () => undefined,
     make: async (input, token) => {
-      const made = await token
-      if (made !== undefined) return putVm(deps, { ...input, bootstrapToken: made })
-      const replaced = await replaceBootstrapToken(deps.client, input.claim.metadata.uid, tokenEndMs())
-      return putVm(deps, { ...input, bootstrapToken: replaced.token, replacedBy: replaced.secretUid })
+      const bootstrapToken =
+        (await token) ?? (await replaceBootstrapToken(deps.client, input.claim.metadata.uid, tokenEndMs()))
+      return putVm(deps, { ...input, bootstrapToken })
     },
   }
 }
@@ -109,7 +104,7 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
     called: `VM ${vmName(input.claim.metadata.name)}`,
     send: () => putWithPools(deps, input),
     failed: async (error) => {
-      if (isThereAlready(error)) await deleteVmOfReplacedToken(deps, input)
+      if (isThereAlready(error)) await deleteIfItCannotJoin(deps, input)
     },
     accepted: () => ({ imageId: input.image.id, acceptedMs: deps.now() }),
   })
@@ -162,15 +157,12 @@ export async function makeInstance(
 const isThereAlready = (error: unknown) => error instanceof RestError && error.statusCode === 412
 
 /**
- * Deletes the VM that an earlier try's PUT made after this one had replaced its bootstrap token: it could never join. Not if another try has replaced
- * this one's since, since the VM may be that one's.
+ * Deletes the VM that another try's PUT has made, where this one has replaced its bootstrap token. The next try would do so, but there is none where
+ * that other try is the one that counts.
  */
-async function deleteVmOfReplacedToken(deps: PutVmDeps, { claim: { metadata }, replacedBy }: PutInput): Promise<void> {
-  if (replacedBy === undefined || !(await revokeIfCurrent(deps.client, metadata.uid, replacedBy))) return
-  const found = await findClaimVm(deps, metadata.name, claimIdentity({ metadata }))
-  if (found.kind !== 'own' || tagOf(found.vm.tags, tagKeys.claimUid) !== metadata.uid) return
-  deps.log.info({ nodeClaim: metadata.name }, 'deleting the VM of an earlier try: its bootstrap token was replaced')
-  await deleteVm(deps, metadata.name)
+async function deleteIfItCannotJoin(deps: PutVmDeps, { claim }: PutInput): Promise<void> {
+  const found = await findClaimVm(deps, claim.metadata.name, claimIdentity(claim))
+  if (found.kind === 'own' && (await cannotJoin(deps, claim, found.vm))) await deleteVm(deps, claim.metadata.name)
 }
 
 function spanAttributes({ typeName, zone, capacityType }: Chosen) {
@@ -249,6 +241,6 @@ async function refused(
   await setLaunchedUnknown(deps, ref, { reason, message })
   deps.log.info({ nodeClaim: ref.name, ...attempted, reason }, 'offering was refused')
   if (lesson.kind === 'exhausted') return { kind: 'exhausted', message }
-  deps.refusedAttempts.leave(ref.uid, attempt, input.bootstrapToken ?? '')
+  deps.refusedAttempts.leave(ref.uid, attempt, input.bootstrapToken)
   return { kind: 'capacity', reason, message, ...attempted }
 }

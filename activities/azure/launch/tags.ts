@@ -7,6 +7,8 @@ export const tagKeys = {
   /** UID of the Namespace kube-system: it distinguishes a second cluster of the same name. */
   clusterUid: 'joiner.sh_cluster-uid',
   claimUid: 'joiner.sh_nodeclaim-uid',
+  /** On VMs: UID of the Secret of the bootstrap token that the VM holds. */
+  bootstrapToken: 'joiner.sh_bootstrap-token-uid',
   /** On machines: the attempt of the launch that made it. */
   attempt: 'joiner.sh_attempt',
   /** On machines of AKS (node auto-provisioning), which carry the tags of Karpenter as well. */

@@ -161,41 +161,67 @@ describe('a VM with the name of the claim', () => {
     expect(await launch(1, true)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D8s_v5' })
   })
 
-  test.each<[string, string | undefined, boolean]>([
-    ['that an earlier try sent, whose bootstrap token was replaced, makes room for one that can join', 'uid-a', true],
-    ['that is of somebody else is left alone, though a bootstrap token was replaced', 'uid-other', false],
-    ["that is Karpenter's is left alone likewise: it has a token of its own", undefined, false],
-  ])('by the time of the PUT %s', async (_, uid, isDeleted) => {
+  const secret = (uid: string) => ({ metadata: { name: secretName, namespace: 'kube-system', uid } })
+  const holding = (uid: string) => ({ 'joiner.sh_bootstrap-token-uid': uid })
+
+  test.each<[string, string, Readonly<Record<string, string>>, boolean]>([
+    ['holds a token that was replaced: it goes', 'earlier', { ...tagsOf('uid-a'), ...holding('earlier') }, true],
+    [
+      'is of a later try, which has replaced the token again',
+      'later',
+      { ...tagsOf('uid-a'), ...holding('later') },
+      false,
+    ],
+    ['is of somebody else', 'earlier', { ...tagsOf('uid-other'), ...holding('earlier') }, false],
+    ['is Karpenter’s, with a token of its own', 'earlier', tagsOf(undefined), false],
+  ])('by the time of the PUT %s', async (_, uid, tags, isDeleted) => {
     const { azure, cluster, launch } = world()
-    cluster.put('secrets', { metadata: { name: secretName, namespace: 'kube-system', uid: 'earlier' } })
+    cluster.put('secrets', secret('earlier'))
     const end = azure.intercept((request) => {
       if (request !== 'PUT virtualMachines/aks-a') return
       end()
-      plant(azure, tagsOf(uid), 'Creating')
+      if (uid !== 'earlier') cluster.put('secrets', secret(uid))
+      plant(azure, tags, 'Creating')
     })
     await expect(launch()).rejects.toThrow('VM aks-a exists by now')
     const [put, remove] = ['PUT virtualMachines/aks-a', 'DELETE virtualMachines/aks-a']
     expect(azure.writes).toEqual(isDeleted ? [put, remove] : [put])
+    if (uid === 'later') expect(cluster.object('secrets', secretName, 'kube-system')?.metadata.uid).toBe('later')
     if (!isDeleted) return
     expect(await launch(1, true)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5' })
     expect(azure.writes).toEqual([put, remove, put])
   })
 
-  test('by the time of the PUT may be that of a later try, which has replaced the bootstrap token again, and stays', async () => {
+  test.each<[string, string | undefined, Readonly<Record<string, string>>, boolean, boolean]>([
+    ['is adopted: its bootstrap token is in force', 'held', holding('held'), false, false],
+    ['makes room: another try has replaced its bootstrap token', 'another', holding('held'), false, true],
+    ['makes room: its bootstrap token is gone', undefined, holding('held'), false, true],
+    ['is adopted without its bootstrap token: its Node has joined', undefined, holding('held'), true, false],
+    ['is adopted: nothing says which bootstrap token it holds', undefined, {}, false, false],
+  ])('and is its own %s', async (_, uid, tags, hasNode, isDeleted) => {
+    for (const state of ['Creating', 'Updating', 'Succeeded']) {
+      const { azure, cluster, launch } = world()
+      plant(azure, { ...tagsOf('uid-a'), ...tags }, state)
+      if (uid !== undefined) cluster.put('secrets', secret(uid))
+      if (hasNode) cluster.put('nodes', nodeJson('a'))
+      expect(await launch(1, true)).toMatchObject({ kind: 'launched' })
+      expect(azure.writes).toEqual(isDeleted ? ['DELETE virtualMachines/aks-a', 'PUT virtualMachines/aks-a'] : [])
+      const made = cluster.object('secrets', secretName, 'kube-system')?.metadata.uid
+      if (isDeleted) expect(azure.get('virtualMachines', 'aks-a')?.tags).toMatchObject(holding(String(made)))
+      else if (uid !== undefined) expect(made).toBe(uid)
+    }
+  })
+
+  test('that cannot join and whose deletion fails is not adopted by the next try either', async () => {
     const { azure, cluster, launch } = world()
-    const put = (uid: string) =>
-      cluster.put('secrets', { metadata: { name: secretName, namespace: 'kube-system', uid } })
-    put('earlier')
-    const end = azure.intercept((request) => {
-      if (request !== 'PUT virtualMachines/aks-a') return
-      end()
-      put('later')
-      plant(azure, tagsOf('uid-a'), 'Creating')
-    })
-    await expect(launch()).rejects.toThrow('VM aks-a exists by now')
-    expect(azure.writes).toEqual(['PUT virtualMachines/aks-a'])
-    expect(cluster.object('secrets', secretName, 'kube-system')?.metadata.uid).toBe('later')
-    expect(await launch(1, true)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D8s_v5' })
+    cluster.put('secrets', secret('another'))
+    plant(azure, { ...tagsOf('uid-a'), ...holding('held') }, 'Creating')
+    const end = azure.intercept((request) =>
+      request === 'DELETE virtualMachines/aks-a' ? { status: 500, code: 'InternalServerError' } : undefined,
+    )
+    await expect(launch()).rejects.toThrow()
+    end()
+    expect(await launch(1, true)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5' })
   })
 
   test.each<[string, Refusal]>([

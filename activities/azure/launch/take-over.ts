@@ -18,7 +18,7 @@ import { imageIdOf } from '../node-class/images.ts'
 import type { Chosen } from '../node-config/node-labels.ts'
 import { reservationOfVm } from '../reservations/reservation.ts'
 import type { InstanceKind } from './claim-instance.ts'
-import { type ClaimVmDeps, capacityTypeOfVm, claimIdentity, deleteVm, getVm, vmGone } from './claim-vm.ts'
+import { type ClaimVmDeps, cannotJoin, capacityTypeOfVm, claimIdentity, deleteVm, getVm, vmGone } from './claim-vm.ts'
 import { judgeFailedVm } from './failed-vm.ts'
 import { type VmOwner, vmOwner } from './ownership.ts'
 import { type LaunchedVm, recordLaunch } from './record-launch.ts'
@@ -51,7 +51,8 @@ export async function takeOver(
       `VM ${vmName(ref.name)} exists already, is of an earlier NodeClaim of the name, and its Node is Ready; nothing is launched over it. To give the NodeClaim that VM: kubectl annotate nodeclaim ${ref.name} ${annotations.adoptedFrom}=${owner.uid}. Else delete the NodeClaim and drain the Node, and garbage collection deletes the VM`,
     )
   const state = vm.provisioningState
-  if (isOwn && (state === 'Creating' || state === 'Updating' || state === 'Succeeded')) return adopt(deps, claim, vm)
+  const isMade = isOwn && (state === 'Creating' || state === 'Updating' || state === 'Succeeded')
+  if (isMade && !(await cannotJoin(deps, claim, vm))) return adopt(deps, claim, vm)
   // Failed in this very attempt: the answer to its PUT was lost, so nobody has judged it yet. The next attempt takes new names.
   const failure =
     isOwn && state === 'Failed' && attemptOf(vm) === attempt ? await judgeFailedVm(deps, claim, vm) : undefined

@@ -24,6 +24,8 @@ export interface VirtualMachineInput {
   readonly capacityType: string
   readonly imageId: string
   readonly customData: string
+  /** UID of the Secret of the bootstrap token in it. */
+  readonly bootstrapTokenUid: string
   readonly attempt: number
   readonly ultraSsd: boolean
   /** The capacity reservation group whose reservation of this size and zone the VM uses. */
@@ -73,7 +75,7 @@ export function virtualMachine(input: VirtualMachineInput): VirtualMachine {
   const name = vmName(claim.name)
   return {
     location: config.location,
-    tags: vmTags(input),
+    tags: { ...vmTags(input), [tagKeys.bootstrapToken]: input.bootstrapTokenUid },
     ...(input.zone === regionalZone ? {} : { zones: [...armZones(input.zone)] }),
     ...(config.nodeIdentities.length === 0
       ? {}

@@ -176,7 +176,7 @@ async function wireOf(
     imageId: choice.image.id,
     kubernetesVersion: stored.status.kubernetesVersion ?? '',
     attempt: 1,
-    bootstrapToken: token,
+    bootstrapToken: { token, secretUid: 'secret-uid' },
   })
   const nodePool = claim.metadata.labels['karpenter.sh/nodepool']
   const tags = vmTags({ config, nodeClass: settings, claim: { uid, ...(nodePool === undefined ? {} : { nodePool }) } })
@@ -205,7 +205,7 @@ interface VmOnWire extends Json {
  * - the NIC is a part of the VM's PUT, with deleteOption Delete; such a NIC has no allocation method and no location of its own;
  * - NIC and OS disk carry the attempt's number in their names, since Azure keeps a failed VM's NIC for a while; a disk's name, which has no
  *   tags, also says whose it is;
- * - a tag says which NodeClaim (by UID) a VM was made for;
+ * - tags say which NodeClaim (by UID) a VM was made for, and which bootstrap token (by the UID of its Secret) it holds;
  * - where the first local disk of a size is too small for the OS disk, a later one is taken before a managed disk;
  * - names and types that the URL of a PUT says are not repeated in its body.
  */
@@ -232,7 +232,7 @@ function expectedVm({ vm }: NonNullable<CreateCase['expected']>, ownDisk: Json):
   const { osDisk, ...storage } = storageProfile as Json & { readonly osDisk: Json & { readonly name: string } }
   return {
     ...rest,
-    tags: withUid(tags),
+    tags: { ...withUid(tags), 'joiner.sh_bootstrap-token-uid': 'secret-uid' },
     ...(zones === null || zones.length === 0 ? {} : { zones }),
     properties: {
       ...properties,

@@ -60,7 +60,7 @@ describe('a request', () => {
       imageId: '/CommunityGalleries/g/images/i/versions/1',
       kubernetesVersion: '1.36.3',
       attempt,
-      bootstrapToken: token,
+      bootstrapToken: { token, secretUid: 'secret-uid' },
     })
 
   it('names VM by the claim, NIC and disk by the attempt too', () => {

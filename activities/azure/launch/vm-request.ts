@@ -10,6 +10,7 @@ import { aksNodeConfig } from '../node-config/bootstrap.ts'
 import { customData } from '../node-config/custom-data.ts'
 import { kubeletFlags } from '../node-config/kubelet-flags.ts'
 import { type Chosen, kubeletLabels, labelsBeforeLaunch } from '../node-config/node-labels.ts'
+import type { BootstrapToken } from './bootstrap-token.ts'
 import type { NodeNetwork } from './network-facts.ts'
 import { virtualMachine } from './virtual-machine.ts'
 
@@ -27,8 +28,7 @@ export interface NodeRequestInput {
 
 export interface VmRequestInput extends NodeRequestInput {
   readonly network: NodeNetwork
-  /** `id.secret`. It goes into the custom data of the result and nowhere else. */
-  readonly bootstrapToken: string
+  readonly bootstrapToken: BootstrapToken
 }
 
 /** Returns the body of the PUT that makes a claim's node: the VM and, in its custom data, all that the node needs to join. */
@@ -46,6 +46,7 @@ export function vmRequest(input: VmRequestInput): VirtualMachine {
     capacityType: chosen.capacityType,
     imageId,
     customData: nodeCustomData(input),
+    bootstrapTokenUid: input.bootstrapToken.secretUid,
     attempt,
     ultraSsd: chosen.ultraSsd,
     reservationGroupId: chosen.reservation?.groupId,
@@ -72,7 +73,7 @@ function nodeCustomData({
       arch: size.arch,
       gpuVendor: size.gpu?.vendor,
       kubernetesVersion,
-      bootstrapToken,
+      bootstrapToken: bootstrapToken.token,
       nodeLabels: kubeletLabels({
         config,
         nodeClass,

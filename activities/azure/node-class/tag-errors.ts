@@ -9,7 +9,7 @@ const [mostTags, longestName, longestValue] = [50, 512, 256]
 const refusedCharacters = /[<>%&\\?]/
 
 /** How many tags of Joiner's VMs and AKS machines have. */
-const [ownOfVm, ownOfMachine] = [5, 7]
+const [ownOfVm, ownOfMachine] = [6, 7]
 /** Most names in a message. */
 const mostNames = 20
 

@@ -51,7 +51,7 @@ function reportedOf(spec: Json): string {
     imageId: '/CommunityGalleries/g/images/i/versions/1',
     kubernetesVersion: '1.36.3',
     attempt: 1,
-    bootstrapToken: 'abcdef.0123456789abcdef',
+    bootstrapToken: { token: 'abcdef.0123456789abcdef', secretUid: 'secret-uid' },
   })
   return JSON.stringify([
     sizes.map((size) => refusedByNodeClass(size, nodeClass) ?? ''),

@@ -53,6 +53,8 @@ interface DeleteOptions {
   readonly uid?: string
   readonly resourceVersion?: string
   readonly gracePeriodSeconds?: number
+  /** Whether the API server only checks it, as it would check the deletion, and leaves the object. */
+  readonly isDryRun?: boolean
 }
 
 const patchRefused = 'the server rejected our request due to an error in our request'
@@ -245,8 +247,9 @@ export class KubernetesClient {
   }
 
   /** Deletes an object: with a `uid`, only the object with that UID; with a `resourceVersion`, only as it was read (409 otherwise). */
-  delete(path: string, { gracePeriodSeconds, ...preconditions }: DeleteOptions = {}): Promise<Json> {
-    const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions, gracePeriodSeconds }
+  delete(path: string, { gracePeriodSeconds, isDryRun, ...preconditions }: DeleteOptions = {}): Promise<Json> {
+    const dryRun = isDryRun === true ? { dryRun: ['All'] } : {}
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions, gracePeriodSeconds, ...dryRun }
     return this.#json('DELETE', path, { body })
   }
 

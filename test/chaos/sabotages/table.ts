@@ -121,8 +121,8 @@ export const sabotages: readonly Sabotage[] = [
     name: 'a VM whose bootstrap token was replaced is adopted, and never joins',
     fix: '23f772c3',
     kind: 'VM that cannot join',
-    path: 'activities/azure/launch/put-vm.ts',
-    text: 'if (isThereAlready(error)) await deleteVmOfReplacedToken(deps, input)',
-    by: 'if (!isThereAlready(error)) await deleteVmOfReplacedToken(deps, { ...input, replacedBy: "" })',
+    path: 'activities/azure/launch/claim-vm.ts',
+    text: 'if (!(await isTokenLost(deps.client, claim.metadata.uid, held))) return false',
+    by: 'if (!(await isTokenLost(deps.client, claim.metadata.uid, held)) || held !== "") return false',
   },
 ]

@@ -19,6 +19,7 @@ export interface DeleteOptions {
   readonly uid?: string
   readonly resourceVersion?: string
   readonly gracePeriodSeconds?: number
+  readonly isDryRun?: boolean
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
 }
 
@@ -129,12 +130,16 @@ export class ApiServer {
     this.objects.store(path, merged(this.objects.require(path), change))
   }
 
-  delete(path: string, { gracePeriodSeconds, propagationPolicy, ...preconditions }: DeleteOptions = {}): Json {
+  delete(
+    path: string,
+    { gracePeriodSeconds, propagationPolicy, isDryRun, ...preconditions }: DeleteOptions = {},
+  ): Json {
     const object = this.objects.require(path)
     const meta = metaOf(object)
     for (const [field, wanted] of Object.entries(preconditions))
       if (wanted !== undefined && wanted !== meta[field])
         throw new ApiError(409, 'Conflict', `DELETE ${path}: 409 ${field}`)
+    if (isDryRun === true) return object
     if (propagationPolicy === 'Orphan') this.#garbage.orphan(object)
     if (propagationPolicy === 'Foreground' && meta.deletionTimestamp === undefined) {
       const deletionTimestamp = this.#time(Date.now())

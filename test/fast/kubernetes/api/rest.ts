@@ -31,6 +31,7 @@ interface ScaleRequest {
 }
 
 interface DeleteBody {
+  readonly dryRun?: readonly ['All']
   readonly preconditions?: Pick<DeleteOptions, 'uid' | 'resourceVersion'>
   readonly gracePeriodSeconds?: number
   readonly propagationPolicy?: DeleteOptions['propagationPolicy']
@@ -221,5 +222,6 @@ function deleteOptions({ query }: Target, body: DeleteBody = {}): DeleteOptions 
     ...body.preconditions,
     ...(grace === undefined ? {} : { gracePeriodSeconds: Number(grace) }),
     ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+    ...(body.dryRun === undefined ? {} : { isDryRun: true }),
   }
 }
