@@ -198,11 +198,7 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
       ...plan.workloads.flatMap(workloadObjects),
     )
     scene.world.startJoiner('joiner-0')
-    await wait(3 * 60_000)
-    // Its next PUT was told that the VM is there.
-    const { journal } = scene.fast.azure.deps
-    journal.push(...journal.map((entry) => ({ ...entry, answer: { atMs: entry.atMs, status: 412 } })))
-    await wait(3 * 60_000)
+    await wait(6 * 60_000)
   },
   budget: (stage) => {
     for (const name of ['a', 'b']) nodeWithPod(stage, name)

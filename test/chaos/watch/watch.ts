@@ -116,7 +116,7 @@ export class Watch {
       if (!this.#scene.foreign.vms.has(name)) this.#lookAtVm({ name, tags }, uids.has(tags[uidTag] ?? ''))
     this.#lookAtMarks(claims)
     const staying = new Set(claims.filter((claim) => !isGoing(claim)).map((claim) => metaOf(claim).name))
-    for (const name of this.#joins.look(names, staying)) this.note('VM that cannot join', name)
+    for (const name of this.#joins.look(staying)) this.note('VM that cannot join', name)
     for (const name of this.#scene.foreign.vms)
       if (names.has(name)) this.#foreignVms.add(name)
       else if (this.#foreignVms.has(name)) this.note('foreign VM is gone', name)
@@ -259,7 +259,6 @@ export class Watch {
 
   #changedNode({ object, before, type }: Change): void {
     const { name } = metaOf(object)
-    if (type === 'ADDED') this.#joins.made(object)
     if (before !== undefined && hasKubelet(before) && !hasKubelet(object)) this.#lookAtEndedVm(name)
     if (type === 'DELETED' && this.#scene.foreign.nodes.has(name)) this.note('foreign Node is gone', name)
   }

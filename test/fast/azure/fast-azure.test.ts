@@ -139,14 +139,15 @@ test('a process that is killed over its request hears of no answer', async () =>
   expect(isAnswered).toBe(false)
 })
 
-test('a VM that has booted becomes a Node', async () => {
+test('a VM that has booted becomes a Node, once the API server knows its bootstrap token', async () => {
   const requests: string[] = []
   const nodes: unknown[] = []
+  let secret = { 'token-secret': 'another', expiration: '2100-01-01T00:00:00Z' }
   const { azure, clock, client, until } = await world({
     cluster: async (method, path, body) => {
       requests.push(`${method} ${path}`)
       if (method === 'POST') nodes.push(body)
-      return { status: method === 'POST' ? 201 : 200, text: '{}' }
+      return { status: method === 'POST' ? 201 : 200, text: JSON.stringify({ stringData: secret }) }
     },
   })
   await azure.simulator('POST', '/timing', { createMs: 10_000, bootMs: 30_000 })
@@ -154,8 +155,15 @@ test('a VM that has booted becomes a Node', async () => {
   const customData = cloudInitDocument(nodeConfig)
   const start = clock.now()
   await until(put(client, 'aks-a', { osProfile: { ...osProfile, customData } }).submitted())
+  await passUntil(clock, 'the API server keeps it out', () => azure.refused.includes('aks-a'))
+  expect([clock.now() - start, nodes]).toEqual([40_000, []])
+  secret = { 'token-secret': '0123456789abcdef', expiration: new Date(clock.now()).toISOString() }
+  const asked = requests.length
+  await passUntil(clock, 'its token has expired', () => requests.length > asked + 1)
+  expect(nodes).toEqual([])
+  secret = { ...secret, expiration: '2100-01-01T00:00:00Z' }
   await passUntil(clock, 'the Node is there', () => nodes.length > 0)
-  expect(clock.now() - start).toBe(40_000)
+  expect(azure.refused).toEqual([])
   expect(nodes).toMatchObject([{ kind: 'Node', metadata: { name: 'aks-a', labels: { team: 'blue' } } }])
   await until(client.compute.virtualMachines.delete(group, 'aks-a').submitted())
   await settle()

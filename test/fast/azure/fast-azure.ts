@@ -6,9 +6,11 @@ import {
   RestError,
 } from '@azure/core-rest-pipeline'
 import type { TokenCredential } from '@azure/identity'
+import type { NodeObject } from '../../../deploy/local/azure/boot/node-object.ts'
 import type { ArmDeps } from '../../../deploy/local/azure/server/arm-deps.ts'
 import type { SimulatorConfig } from '../../../deploy/local/azure/server/config.ts'
 import { createSimulator } from '../../../deploy/local/azure/simulator.ts'
+import type { Machine } from '../../../deploy/local/azure/virtual-machines/machine.ts'
 import { azureIds, clusterName, subnetId } from '../../../deploy/local/cluster.ts'
 import type { Network } from '../network.ts'
 import { SimulatedGate } from '../simulated-gate.ts'
@@ -54,6 +56,7 @@ export class FastAzure {
   readonly #inProcess: InProcess
   readonly #network: Network | undefined
   readonly #stop: () => void
+  readonly #refused = new Map<string, Machine>()
 
   private constructor({ settings = {}, seed = 1, network, cluster }: FastAzureOptions) {
     const config: SimulatorConfig = { ...azureIds, subnetId, clusterName, seed, ...settings }
@@ -63,7 +66,16 @@ export class FastAzure {
         newId: seededIds(seed),
         ...(cluster === undefined
           ? {}
-          : { nodes: { send: ({ method, path, body, patch = 'merge' }) => cluster(method, path, body, { patch }) } }),
+          : {
+              nodes: {
+                send: async ({ method, path, body, patch = 'merge', bootstrapToken }) => {
+                  if (bootstrapToken === undefined || (await isInForce(cluster, bootstrapToken)))
+                    return cluster(method, path, body, { patch })
+                  this.#refuse((body as NodeObject).metadata.name)
+                  return { status: 401, text: 'Unauthorized' }
+                },
+              },
+            }),
       })
     })
     const { deps, player } = made as NonNullable<typeof made>
@@ -88,6 +100,18 @@ export class FastAzure {
   /** Nothing of a scenario happens from now on. */
   stop(): void {
     this.#stop()
+  }
+
+  #refuse(name: string): void {
+    const machine = this.deps.machines.get(name)
+    if (machine !== undefined) this.#refused.set(name, machine)
+  }
+
+  /** Names of VMs that are there and that the API server keeps out, since it does not know their bootstrap token. */
+  get refused(): readonly string[] {
+    return [...this.#refused].flatMap(([name, machine]) =>
+      this.deps.machines.get(name) === machine && machine.joined !== true ? [name] : [],
+    )
   }
 
   /** A request without the SDK, of somebody who is no process of Joiner. Errors: `ConnectionLost`. */
@@ -161,6 +185,15 @@ function sendError(request: PipelineRequest, message: string, code: string): Res
 
 function aborted(): Error {
   return Object.assign(new Error('The operation was aborted.'), { name: 'AbortError' })
+}
+
+/** Whether an API server knows a bootstrap token, and its time is not over: a kubelet gets no certificate with another one. */
+async function isInForce(cluster: ClusterRequest, bootstrapToken: string): Promise<boolean> {
+  const [id = '', secret = ''] = bootstrapToken.split('.')
+  const { status, text } = await cluster('GET', `/api/v1/namespaces/kube-system/secrets/bootstrap-token-${id}`)
+  if (status !== 200) return false
+  const { stringData = {} } = JSON.parse(text) as { readonly stringData?: Readonly<Record<string, string>> }
+  return stringData['token-secret'] === secret && Date.parse(stringData['expiration'] ?? '') > Date.now()
 }
 
 /** UUIDs that follow from a seed. */

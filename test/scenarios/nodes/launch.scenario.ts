@@ -1,3 +1,4 @@
+import { bootstrapTokenId } from '../../../activities/azure/launch/bootstrap-token.ts'
 import { azureIds } from '../../../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { maintained } from '../../observed/maintenance-passes.ts'
@@ -132,4 +133,35 @@ test('while Azure throttles, one request asks at each announced time, and the no
   // Of each of the claims the first request, which goes before any is refused, then one at 10 s and one at 20 s; and as many of the tables that are read again.
   expect(await refusals()).toBeLessThanOrEqual(3 + 2 + 3)
   if (keepsTime) expect(Date.now() - throttledMs).toBeLessThan(30_000 + launchMs + 1000)
+})
+
+test('a VM that a dead process asked for goes when its bootstrap token is gone, and its pod waits for no registration limit', async () => {
+  const before = new Set((await world.list('nodeclaims')).map(({ metadata }) => metadata.name))
+  await world.fault({ kind: 'latency', ms: 5000, count: 1 })
+  await world.scale('inflate', 10)
+  const claim = await world.until('Azure has the PUT of a VM', async () => {
+    const made = (await world.list('nodeclaims')).find(({ metadata }) => !before.has(metadata.name))
+    const byVm = await world.operator.simulator<Readonly<Record<string, Counts>>>('GET', '/calls/vms')
+    return made !== undefined && puts(byVm[`aks-${made.metadata.name}`] ?? {}) === 1 && made
+  })
+  await world.crash()
+  const vms = async () =>
+    (await world.azure()).virtualMachines.filter(({ name }) => name === `aks-${claim.metadata.name}`)
+  await world.until('the VM is there', async () => (await vms()).length === 1)
+  await world.operator.api(
+    'DELETE',
+    `/api/v1/namespaces/kube-system/secrets/bootstrap-token-${bootstrapTokenId(claim.metadata.uid)}`,
+  )
+  // The deletion fails at first, and the next try must not take the VM for its own.
+  await world.fault({
+    kind: 'failSync',
+    operation: 'DELETE virtualMachines',
+    code: 'InternalServerError',
+    status: 500,
+    count: 1,
+  })
+  world.startJoiner('joiner', { JOINER_BILLING_EXTENSION: 'true' })
+  await world.untilRunning(10)
+  const byVm = await world.operator.simulator<Readonly<Record<string, Counts>>>('GET', '/calls/vms')
+  expect(puts(byVm[`aks-${claim.metadata.name}`] ?? {})).toBe(2)
 })

@@ -10,6 +10,8 @@ interface NodeRequest {
   readonly body?: unknown
   /** How a PATCH is applied. Default `merge`. */
   readonly patch?: 'merge' | 'strategic-merge'
+  /** The bootstrap token of a node without a certificate, for an API that stands in for the authentication of its kubelet. */
+  readonly bootstrapToken?: string
 }
 
 /** An answer of the API server. */

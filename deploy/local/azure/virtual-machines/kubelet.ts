@@ -144,9 +144,12 @@ export class Kubelets {
     const deadline = Date.now() + bootTimeoutMs
     const connection = this.#sharedBy(machine) ?? (await this.#certified(machine, kubelet, deadline))
     const { node, later } = registeredNode(nodeObject(machine, kubelet, this.#config), this.#config)
+    const { identity } = kubelet
+    const isByAks = machine.aksKubelet !== undefined
+    const token = identity.kind === 'token' && !isByAks ? { bootstrapToken: identity.token } : {}
     await retrying(deadline, async () => {
       if (this.#isGone(machine)) return
-      const answer = await connection.send({ method: 'POST', path: '/api/v1/nodes', body: node })
+      const answer = await connection.send({ method: 'POST', path: '/api/v1/nodes', body: node, ...token })
       if (answer.status !== 201 && answer.status !== 409)
         throw new Error(`Node was refused: ${answer.status} ${answer.text.slice(0, 300)}`)
     })
