@@ -1,5 +1,6 @@
 import { inParallel } from '../../../activities/concurrency.ts'
-import { isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { isNotFound, isTooManyRequests } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { writeOptimistically } from '../../../activities/kubernetes/client/optimistic-write.ts'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
@@ -7,6 +8,16 @@ import { ownedNames } from '../../../api/rights/rights.ts'
 import { runningCommands } from '../../../core/workflow-queries.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { counted, few } from '../../document/words.ts'
+import {
+  converted,
+  convertedNames,
+  holdsOld,
+  oldVersion,
+  patched,
+  readCrd,
+  releaseOf,
+  storeAsNew,
+} from '../shared/crd-release.ts'
 import { type Step, type Uninstallation, waitFor } from './context.ts'
 import {
   type FreedResource,
@@ -44,20 +55,17 @@ export function settleStep(uninstallation: Uninstallation): Step {
     ]
     return parts.join(' and ')
   }
-  return {
-    todo: async () => {
-      const left = await unsettled()
-      return left === undefined ? undefined : `wait for ${left}`
-    },
-    run: async () => {
-      await requireRunning(uninstallation)
-      await waitFor(uninstallation, {
-        missing: unsettled,
-        remedy: 'joiner node shows what they wait for, and joiner node force-finish ends a deletion that hangs',
-      })
-    },
+  const run = async () => {
+    await requireRunning(uninstallation)
+    await waitFor(uninstallation, { missing: unsettled, remedy: waiting })
+  }
+  return async () => {
+    const left = await unsettled()
+    return left === undefined ? undefined : { text: `wait for ${left}`, run }
   }
 }
+
+const waiting = 'joiner node shows what they wait for, and joiner node force-finish ends a deletion that hangs'
 
 function isSettled({ metadata, status }: SeenObject): boolean {
   const isRegistered =
@@ -68,29 +76,24 @@ function isSettled({ metadata, status }: SeenObject): boolean {
 /** Deletes every NodeClaim of Joiner and waits until their nodes and VMs are gone. */
 export function removeStep(uninstallation: Uninstallation): Step {
   const { kubernetes } = uninstallation
-  return {
-    todo: async () => {
-      const claims = await ownClaims(kubernetes)
-      return claims.length === 0
-        ? undefined
-        : `delete ${counted(claims.length, 'NodeClaim')} with their nodes and VMs: ${namesOf(claims)}`
-    },
-    run: async () => {
-      await requireRunning(uninstallation)
-      const claims = await ownClaims(kubernetes)
-      await inParallel(claims, width, ({ metadata }) =>
-        deleteObject(kubernetes, resourcePath('nodeclaims', metadata.name)),
-      )
-      await waitFor(uninstallation, {
-        missing: async () => {
-          const left = await ownClaims(kubernetes)
-          return left.length === 0
-            ? undefined
-            : `${left.length} of ${counted(claims.length, 'NodeClaim')} left (${namesOf(left)})`
-        },
-        remedy: 'joiner node shows what they wait for, and joiner node force-finish ends a deletion that hangs',
-      })
-    },
+  return async () => {
+    const claims = await ownClaims(kubernetes)
+    if (claims.length === 0) return undefined
+    const total = counted(claims.length, 'NodeClaim')
+    const missing = async () => {
+      const left = await ownClaims(kubernetes)
+      return left.length === 0 ? undefined : `${left.length} of ${total} left (${namesOf(left)})`
+    }
+    return {
+      text: `delete ${total} with their nodes and VMs: ${namesOf(claims)}`,
+      run: async () => {
+        await requireRunning(uninstallation)
+        await inParallel(await ownClaims(kubernetes), width, ({ metadata }) =>
+          deleteObject(kubernetes, resourcePath('nodeclaims', metadata.name)),
+        )
+        await waitFor(uninstallation, { missing, remedy: waiting })
+      },
+    }
   }
 }
 
@@ -119,63 +122,45 @@ export function freeStep({ kubernetes, options }: Uninstallation): Step {
       ...pick('aksnodeclasses', nodeClasses, freeNodeClass),
     ]
   }
-  return {
-    todo: async () => {
-      if (options.nodes === 'karpenter') return undefined
-      const found = await held()
-      const count = (resource: FreedResource) => found.filter((each) => each.resource === resource).length
-      const parts = [
-        ...(count('nodes') === 0 ? [] : [`${counted(count('nodes'), 'Node')} (with the owner)`]),
-        ...(count('nodeclaims') === 0 ? [] : [counted(count('nodeclaims'), 'NodeClaim')]),
-        ...(count('aksnodeclasses') === 0
-          ? []
-          : [count('aksnodeclasses') === 1 ? '1 AKSNodeClass' : `${count('aksnodeclasses')} AKSNodeClasses`]),
-      ]
-      return parts.length === 0 ? undefined : `remove Joiner's finalizers from ${parts.join(', ')}`
-    },
-    run: async () => {
-      const found = await held()
-      const write = async ({ resource, object, change }: (typeof found)[number]) => {
-        const path = resourcePath(resource, object.metadata.name)
-        await writeOptimistically<SeenObject>({
-          cached: () => object,
-          live: async () => (await kubernetes.get(path)) as unknown as SeenObject,
-          write: (each) => {
-            const patch = change(each)
-            return patch === undefined
-              ? undefined
-              : (kubernetes.mergePatch(path, patch) as unknown as Promise<SeenObject>)
-          },
-        })
-      }
-      await inParallel(
-        found.filter(({ resource }) => resource === 'nodes'),
-        width,
-        write,
-      )
-      await inParallel(
-        found.filter(({ resource }) => resource !== 'nodes'),
-        width,
-        write,
-      )
-    },
+  const write = async ({ resource, object, change }: Awaited<ReturnType<typeof held>>[number]) => {
+    const path = resourcePath(resource, object.metadata.name)
+    await writeOptimistically<SeenObject>({
+      cached: () => object,
+      live: async () => (await kubernetes.get(path)) as unknown as SeenObject,
+      write: (each) => {
+        const patch = change(each)
+        return patch === undefined ? undefined : (kubernetes.mergePatch(path, patch) as unknown as Promise<SeenObject>)
+      },
+    })
+  }
+  return async () => {
+    const found = options.nodes === 'karpenter' ? [] : await held()
+    const of = (resource: FreedResource) => found.filter((each) => each.resource === resource)
+    const [nodes, claims, classes] = [of('nodes'), of('nodeclaims'), of('aksnodeclasses')]
+    const parts = [
+      ...(nodes.length === 0 ? [] : [`${counted(nodes.length, 'Node')} (with the owner)`]),
+      ...(claims.length === 0 ? [] : [counted(claims.length, 'NodeClaim')]),
+      ...(classes.length === 0 ? [] : [counted(classes.length, 'AKSNodeClass', 'AKSNodeClasses')]),
+    ]
+    if (parts.length === 0) return undefined
+    const run = async () => {
+      await inParallel(nodes, width, write)
+      await inParallel([...claims, ...classes], width, write)
+    }
+    return { text: `remove Joiner's finalizers from ${parts.join(', ')}`, run }
   }
 }
 
 /** Deletes what Joiner's processes wrote for themselves: ConfigMaps, Leases and bootstrap tokens. What the chart made is Helm's. */
 export function leftoversStep({ kubernetes, options }: Uninstallation): Step {
-  const found = () => leftovers(kubernetes, options.joinerNamespace)
-  return {
-    todo: async () => {
-      const paths = await found()
-      return paths.length === 0
-        ? undefined
-        : `delete ${counted(paths.length, 'object')} that Joiner wrote: ${few(
-            paths.map((path) => path.split('/').slice(-2).join('/')),
-            mostNamed,
-          )}`
-    },
-    run: async () => inParallel(await found(), width, (path) => deleteObject(kubernetes, path)),
+  return async () => {
+    const paths = await leftovers(kubernetes, options.joinerNamespace)
+    if (paths.length === 0) return undefined
+    const names = paths.map((path) => path.split('/').slice(-2).join('/'))
+    return {
+      text: `delete ${counted(paths.length, 'object')} that Joiner wrote: ${few(names, mostNamed)}`,
+      run: () => inParallel(paths, width, (path) => deleteObject(kubernetes, path)),
+    }
   }
 }
 
@@ -208,22 +193,20 @@ async function deleteObject(kubernetes: KubernetesClient, path: string): Promise
 /** Scales Joiner's Deployments to 0 and waits until no process of Joiner leads. */
 export function stopStep(uninstallation: Uninstallation): Step {
   const { kubernetes, options } = uninstallation
-  const scaled = async () => (await deploymentsOf(uninstallation)).filter(({ spec }) => (spec?.replicas ?? 1) > 0)
-  return {
-    todo: async () => {
-      const deployments = await scaled()
-      if (deployments.length > 0)
-        return `scale to 0: ${deployments.map(({ metadata }) => `deployment/${metadata.name}`).join(', ')}`
-      return (await isJoinerRunning(uninstallation)) ? 'wait until no process of Joiner runs' : undefined
-    },
-    run: async () => {
-      const deployments = await scaled()
-      await inParallel(deployments, width, async ({ metadata }) => {
-        const path = resourcePath('deployments', metadata.name, options.joinerNamespace)
-        await kubernetes.mergePatch(path, { spec: { replicas: 0 } })
-      })
-      await untilStopped(uninstallation)
-    },
+  return async () => {
+    const scaled = (await deploymentsOf(uninstallation)).filter(({ spec }) => (spec?.replicas ?? 1) > 0)
+    if (scaled.length === 0 && !(await isJoinerRunning(uninstallation))) return undefined
+    const names = scaled.map(({ metadata }) => `deployment/${metadata.name}`)
+    return {
+      text: scaled.length > 0 ? `scale to 0: ${names.join(', ')}` : 'wait until no process of Joiner runs',
+      run: async () => {
+        await inParallel(scaled, width, async ({ metadata }) => {
+          const path = resourcePath('deployments', metadata.name, options.joinerNamespace)
+          await kubernetes.mergePatch(path, { spec: { replicas: 0 } })
+        })
+        await untilStopped(uninstallation)
+      },
+    }
   }
 }
 
@@ -245,4 +228,63 @@ async function untilStopped(uninstallation: Uninstallation): Promise<void> {
     },
     remedy: 'stop that process, which would start its workflows again',
   })
+}
+
+/** The CRDs of the chart. */
+export const chartCrds = [
+  'nodepools.karpenter.sh',
+  'nodeclaims.karpenter.sh',
+  'nodeoverlays.karpenter.sh',
+  'aksnodeclasses.karpenter.azure.com',
+  'capacitybuffers.autoscaling.x-k8s.io',
+] as const
+
+/** Stores objects of old versions as v1, while the webhook still converts them. */
+export function migrateStep({ kubernetes }: Uninstallation): Step {
+  return async () => {
+    const found = await crdsThat(kubernetes, holdsOld)
+    if (found.length === 0) return undefined
+    return {
+      text: `store as v1 what is stored as ${found.map(({ name }) => `${oldVersion} (${converted[name]})`).join(' and ')}`,
+      run: async () => {
+        for (const { name, crd } of found) await storeAsNew(kubernetes, name, crd)
+      },
+    }
+  }
+}
+
+/** Sets the conversion of the CRDs to None and removes the marker of the installation, so that no CRD names a Service that goes. */
+export function detachStep({ kubernetes }: Uninstallation): Step {
+  return async () => {
+    const found = await crdsThat(kubernetes, (crd) => releaseOf(crd).length > 0)
+    if (found.length === 0) return undefined
+    return {
+      text: `set the conversion of ${counted(found.length, 'CRD')} to None, which stops serving v1beta1: ${found.map(({ name }) => name).join(', ')}`,
+      run: async () => {
+        for (const { name } of found) await patched(kubernetes, name, releaseOf)
+        for (const { name } of found) await untilServed(kubernetes, resourcePath(converted[name]))
+      },
+    }
+  }
+}
+
+/** Returns the CRDs with old versions that are installed and meet a condition. */
+async function crdsThat(client: KubernetesClient, isMeant: (crd: Json) => boolean) {
+  const found = await Promise.all(convertedNames.map(async (name) => ({ name, crd: await readCrd(client, name) })))
+  return found.flatMap(({ name, crd }) => (crd !== undefined && isMeant(crd) ? [{ name, crd }] : []))
+}
+
+const mostLooks = 60
+
+/** Waits until the API server serves a resource again: for a second after its CRD changed it refuses requests. Errors: the API server's. */
+async function untilServed(client: KubernetesClient, path: string): Promise<void> {
+  for (let look = 1; ; look++) {
+    try {
+      await client.list(path, { limit: 1 })
+      return
+    } catch (error) {
+      if (!isTooManyRequests(error) || look >= mostLooks) throw error
+    }
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }
 }

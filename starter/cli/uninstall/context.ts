@@ -13,12 +13,14 @@ export interface Uninstallation {
   readonly say: (line: string) => void
 }
 
-/** A step. It finds out by itself what is left to do, so that it can be repeated. */
-export interface Step {
-  /** Returns what it is about to do; undefined when it has nothing to do (any more). */
-  readonly todo: () => Promise<string | undefined>
+/** What a step is about to do, in words, and what does it. */
+export interface Todo {
+  readonly text: string
   readonly run: () => Promise<void>
 }
+
+/** A step. It finds out by itself what is left to do, so that it can be repeated; undefined: nothing (any more). */
+export type Step = () => Promise<Todo | undefined>
 
 const lookEveryMs = 1000
 const sayEveryMs = 5000

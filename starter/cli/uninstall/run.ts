@@ -16,9 +16,17 @@ import { asAdministrator, exitCodeOf, withCluster } from '../access/cluster.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
 import { isWanted } from '../shared/confirm.ts'
 import { readCrd } from '../shared/crd-release.ts'
-import { freeStep, leftoversStep, removeStep, settleStep, stopStep } from './cluster-steps.ts'
+import {
+  chartCrds,
+  detachStep,
+  freeStep,
+  leftoversStep,
+  migrateStep,
+  removeStep,
+  settleStep,
+  stopStep,
+} from './cluster-steps.ts'
 import type { Step, Uninstallation, UninstallOptions } from './context.ts'
-import { chartCrds, detachStep, migrateStep } from './crd-steps.ts'
 import { ownClaims, type SeenObject } from './node-objects.ts'
 import { deploymentsOf } from './processes.ts'
 import { closedWorkflows, historyStep, pauseStep, workflowsStep } from './temporal-steps.ts'
@@ -73,10 +81,10 @@ async function run(uninstallation: Uninstallation): Promise<number> {
   if (!(await isWanted('Go on?', options.yes))) return 1
   process.once('SIGINT', interrupted)
   for (const step of steps) {
-    const text = await kubernetesErrors(step.todo)
-    if (text === undefined) continue
-    say(text)
-    await kubernetesErrors(step.run)
+    const next = await kubernetesErrors(step)
+    if (next === undefined) continue
+    say(next.text)
+    await kubernetesErrors(next.run)
   }
   process.off('SIGINT', interrupted)
   await sayRemains(uninstallation)
@@ -97,8 +105,8 @@ function interrupted(): void {
 async function todoOf(steps: readonly Step[]): Promise<readonly string[]> {
   const texts: string[] = []
   for (const step of steps) {
-    const text = await kubernetesErrors(step.todo)
-    if (text !== undefined) texts.push(text)
+    const todo = await kubernetesErrors(step)
+    if (todo !== undefined) texts.push(todo.text)
   }
   return texts
 }

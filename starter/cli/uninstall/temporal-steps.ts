@@ -19,21 +19,16 @@ const closed = (cluster: string) => `ExecutionStatus != 'Running' AND ${onQueueO
 
 /** Pauses both loops, so that no NodeClaim is created and no disruption begins from here on. */
 export function pauseStep({ temporal, options, say }: Uninstallation): Step {
-  const running = async () => {
-    const loops: readonly LoopName[] = ['provisioning', 'disruption']
-    const found = await Promise.all(loops.map(async (loop) => ((await isRunning(temporal, loop)) ? [loop] : [])))
-    return found.flat()
+  const pause = async (loop: LoopName) => {
+    const { by } = await clusterFacts(options, { loop })
+    const asked = await askLoop(temporal, loop, { what: 'pause', request: { reason, by } })
+    if (asked.kind === 'waiting') say(`  no process answers for the ${loop} loop; the pause waits with Temporal`)
   }
-  return {
-    todo: async () => ((await running()).length > 0 ? 'pause provisioning and disruption' : undefined),
-    run: async () => {
-      const pause = async (loop: LoopName) => {
-        const { by } = await clusterFacts(options, { loop })
-        const asked = await askLoop(temporal, loop, { what: 'pause', request: { reason, by } })
-        if (asked.kind === 'waiting') say(`  no process answers for the ${loop} loop; the pause waits with Temporal`)
-      }
-      await Promise.all((await running()).map(pause))
-    },
+  return async () => {
+    const found = await runningLoops(temporal)
+    if (found.length === 0) return undefined
+    const run = async () => void (await Promise.all(found.map(pause)))
+    return { text: 'pause provisioning and disruption', run }
   }
 }
 
@@ -41,28 +36,23 @@ export function pauseStep({ temporal, options, say }: Uninstallation): Step {
 export function workflowsStep(uninstallation: Uninstallation): Step {
   const { temporal } = uninstallation
   const { client, cluster, namespace } = temporal
-  const schedule = () => describedSchedule(client, maintenanceScheduleId(cluster))
-  return {
-    todo: async () => {
-      const [scheduled, workflows] = await Promise.all([
-        schedule(),
-        // The list of workflows lags; whether a loop runs is known at once.
-        Promise.all([
-          count(temporal, open(cluster)),
-          isRunning(temporal, 'provisioning'),
-          isRunning(temporal, 'disruption'),
-        ]),
-      ])
-      const [listed, ...loops] = workflows
-      const running = Math.max(listed, loops.filter(Boolean).length)
-      if (scheduled === undefined && running === 0) return undefined
-      return `${scheduled === undefined ? '' : 'delete the Schedule and '}end ${counted(running, 'workflow')} in Temporal's namespace "${namespace}"`
-    },
-    run: async () => {
-      if ((await schedule()) !== undefined) await client.schedule.getHandle(maintenanceScheduleId(cluster)).delete()
-      for (const loop of ['provisioning', 'disruption'] as const) await terminate(temporal, loopId(cluster, loop))
-      await batch(uninstallation, { terminationOperation: {} }, open(cluster))
-    },
+  return async () => {
+    // The list of workflows lags; whether a loop runs is known at once.
+    const [scheduled, listed, running] = await Promise.all([
+      describedSchedule(client, maintenanceScheduleId(cluster)),
+      count(temporal, open(cluster)),
+      runningLoops(temporal),
+    ])
+    const left = Math.max(listed, running.length)
+    if (scheduled === undefined && left === 0) return undefined
+    return {
+      text: `${scheduled === undefined ? '' : 'delete the Schedule and '}end ${counted(left, 'workflow')} in Temporal's namespace "${namespace}"`,
+      run: async () => {
+        if (scheduled !== undefined) await client.schedule.getHandle(maintenanceScheduleId(cluster)).delete()
+        for (const loop of loops) await terminate(temporal, loopId(cluster, loop))
+        await batch(uninstallation, { terminationOperation: {} }, open(cluster))
+      },
+    }
   }
 }
 
@@ -70,12 +60,11 @@ export function workflowsStep(uninstallation: Uninstallation): Step {
 export function historyStep(uninstallation: Uninstallation): Step {
   const { temporal, options } = uninstallation
   const query = closed(temporal.cluster)
-  return {
-    todo: async () => {
-      const found = options.deleteHistory === true ? await count(temporal, query) : 0
-      return found === 0 ? undefined : `delete the histories of ${counted(found, 'closed workflow')}`
-    },
-    run: () => batch(uninstallation, { deletionOperation: {} }, query),
+  return async () => {
+    const found = options.deleteHistory === true ? await count(temporal, query) : 0
+    if (found === 0) return undefined
+    const run = () => batch(uninstallation, { deletionOperation: {} }, query)
+    return { text: `delete the histories of ${counted(found, 'closed workflow')}`, run }
   }
 }
 
@@ -127,13 +116,19 @@ async function count({ client }: TemporalAccess, query: string): Promise<number>
   return (await client.workflow.count(query)).count
 }
 
-async function isRunning({ client, cluster }: TemporalAccess, loop: LoopName): Promise<boolean> {
-  try {
-    return (await client.workflow.getHandle(loopId(cluster, loop)).describe()).status.name === 'RUNNING'
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false
-    throw error
-  }
+const loops: readonly LoopName[] = ['provisioning', 'disruption']
+
+async function runningLoops({ client, cluster }: TemporalAccess): Promise<readonly LoopName[]> {
+  const found = loops.map(async (loop) => {
+    try {
+      const { status } = await client.workflow.getHandle(loopId(cluster, loop)).describe()
+      return status.name === 'RUNNING' ? [loop] : []
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return []
+      throw error
+    }
+  })
+  return (await Promise.all(found)).flat()
 }
 
 async function terminate({ client }: TemporalAccess, workflowId: string): Promise<void> {
