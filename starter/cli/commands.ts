@@ -152,17 +152,17 @@ const groups: Readonly<Record<string, readonly Known[]>> = {
     {
       name: 'plan',
       does: 'Show what disruption would do now: nodes removed and added, pods moved, cost before and after, and blockers',
-      load: async () => (await import('./operate/plan-command.ts')).registerPlan,
+      load: async () => (await import('./operate/request-commands.ts')).registerPlan,
     },
     {
       name: 'apply',
       does: 'Carry out a disruption plan, or report what has changed since it was made',
-      load: async () => (await import('./operate/apply-command.ts')).registerApply,
+      load: async () => (await import('./operate/request-commands.ts')).registerApply,
     },
     {
       name: 'consolidate',
       does: 'Evaluate disruption now and start its commands, ignoring consolidateAfter and the validation delay',
-      load: async () => (await import('./operate/consolidate-command.ts')).registerConsolidate,
+      load: async () => (await import('./operate/request-commands.ts')).registerConsolidate,
     },
   ],
   'Install and repair': [

@@ -30,7 +30,7 @@ export const jsonAnswers: Readonly<Record<string, JsonAnswer>> = {
   },
   apply: { file: 'operate/request-answer.ts', text: 'json = {', also: ['consolidate'] },
   pause: { file: 'operate/pause-command.ts', text: 'json = results', also: ['resume'] },
-  plan: { file: 'operate/plan-command.ts', text: 'json: planJson' },
+  plan: { file: 'operate/requests.ts', text: 'json: planJson' },
   'blocked objects list': { file: 'quarantine/command.ts', text: 'json: entries', also: ['blocked objects clear'] },
   'blocked quota': { file: 'quota/command.ts', text: 'json: shown' },
   'history report': { file: 'report/run.ts', text: 'json: reportJson' },
