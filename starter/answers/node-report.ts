@@ -12,7 +12,7 @@ import { annotations, labels, taintKeys } from '../../core/requirements/labels.t
 import { disruptionCommandId } from '../../core/task-queues.ts'
 import { defined } from '../../core/values/defined.ts'
 import { timeText } from '../../core/values/time.ts'
-import { type ShownMove, shownMove } from '../cli/shared/shown-move.ts'
+import { type ShownMove, shownMove } from '../cli/shared/kept-json.ts'
 import { type Document, type Part, section } from '../document/document.ts'
 import { ago, counted, monthly } from '../document/words.ts'
 import type { EventFacts } from '../picture/events.ts'

@@ -4,8 +4,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { createServer as createTls } from 'node:tls'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { Authority, type Issued } from '../../deploy/local/authority.ts'
-import type { ConnectOptions } from './credentials.ts'
-import { TemporalFileError } from './credentials.ts'
+import { type ConnectOptions, TemporalFileError } from './credentials.ts'
 import { explainTemporal, problemText } from './problem.ts'
 
 let ours: Authority

@@ -1,5 +1,4 @@
-import type { Command } from 'commander'
-import { InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { another, connectionOptions, outputOption } from '../shared/options.ts'
 import type { AdviseOptions } from './run.ts'
 

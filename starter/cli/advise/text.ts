@@ -4,8 +4,7 @@ import { yamlText } from '../../document/yaml-text.ts'
 import { budgetLines, commandPart } from '../operate/plan-text.ts'
 import type { Advice } from './advice.ts'
 import type { PoolBill } from './bill.ts'
-import type { Holder } from './planner/held.ts'
-import type { StayingNodes } from './planner/pass.ts'
+import type { Holder, StayingNodes } from './planner/pass.ts'
 import type { WaitingPods } from './planner/waiting.ts'
 
 const mostMoves = 20

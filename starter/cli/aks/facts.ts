@@ -1,8 +1,7 @@
 import { parse } from 'yaml'
 import { isAksManaged, parseSubnet } from '../../../activities/azure/launch/subnet.ts'
 import { ArmRefusal, type ArmSession, versions } from '../../picture/arm-reader.ts'
-import type { ManagedCluster } from '../../picture/managed-cluster.ts'
-import { groupOf } from '../../picture/managed-cluster.ts'
+import { groupOf, type ManagedCluster } from '../../picture/managed-cluster.ts'
 
 /** A fact, or why it is not known. */
 type Found<T> =

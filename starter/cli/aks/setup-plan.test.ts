@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { nodesRole, subscriptionRole } from '../../../api/rights/azure-roles.ts'
-import type { ManagedCluster } from '../../picture/managed-cluster.ts'
-import { autoProvisioning, workloadIdentityOff } from '../../picture/managed-cluster.ts'
+import { autoProvisioning, type ManagedCluster, workloadIdentityOff } from '../../picture/managed-cluster.ts'
 import { guidOf, preview, type RoleAssignment, type RoleDefinition, type SetupInput, setupSteps } from './setup-plan.ts'
 
 const nodeGroup = '/subscriptions/sub/resourceGroups/MC_demo'

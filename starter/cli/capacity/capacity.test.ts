@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Mark, noMarks, offeringMarks, withMarks } from '../../../activities/azure/capacity/mark.ts'
 import { plainText } from '../../document/text.ts'
-import { chosenMarks, type MarkFilter, marksTable } from './table.ts'
+import { chosenMarks, type MarkFilter, marksTable } from './command.ts'
 
 const d4 = {
   instanceType: 'Standard_D4s_v5',

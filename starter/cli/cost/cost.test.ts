@@ -6,11 +6,9 @@ import { addSlice, emptyHour } from '../../../core/cost/slice.ts'
 import type { CommandFacts, History, Life } from '../../../core/history/life.ts'
 import { csvText } from '../../document/csv.ts'
 import { plainText } from '../../document/text.ts'
-import type { ReadCost } from '../../picture/cost.ts'
-import { costReport } from '../../picture/cost.ts'
+import { costReport, type ReadCost } from '../../picture/cost.ts'
 import { registerCost } from './command.ts'
-import type { CostKey } from './text.ts'
-import { costCsv, costDocument, costJson } from './text.ts'
+import { type CostKey, costCsv, costDocument, costJson } from './text.ts'
 
 const at = Date.UTC(2026, 10, 24, 10)
 const window = { fromMs: at, toMs: at + 2 * hourMs }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { doctorConfig } from '../../../test/fakes/azure-config.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
 import type { DoctorContext } from './context.ts'
-import { machinesCheck } from './machines.ts'
+import { machinesCheck } from './instances.ts'
 
 const id = (cluster: string) =>
   `/subscriptions/sub/resourceGroups/clusters/providers/Microsoft.ContainerService/managedClusters/${cluster}/agentPools/p/machines/m`

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ids, SimulatorProcess } from '../../../test/simulator/simulator-process.ts'
 import { readPrices } from '../../files/azure-files.ts'
-import { fetchedPrices } from '../simulate/inputs.ts'
+import { fetchedPrices } from '../simulate/load.ts'
 import { readAzure } from './azure-source.ts'
 
 let simulator: SimulatorProcess

@@ -14,8 +14,7 @@ import { plainNodeClass } from '../../files/azure-files.ts'
 import type { InputFile } from '../shared/input.ts'
 import { parseSelector } from './selector.ts'
 import type { RegionSale } from './sources.ts'
-import type { ExcludedSize, ListedType } from './table.ts'
-import { byReason, typesTable } from './table.ts'
+import { byReason, type ExcludedSize, type ListedType, typesTable } from './table.ts'
 
 /** Options of the command line that name no file. */
 export interface InstanceTypesSettings {

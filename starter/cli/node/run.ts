@@ -31,8 +31,16 @@ import { clusterFacts } from '../operate/operator.ts'
 import { type TemporalAccess, withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
 import type { ListFormat } from '../shared/options.ts'
-import type { NodeRow } from './report.ts'
-import { detailsDocument, detailsJson, listTable, type NodeFacts, nodeRows, rowJson, rowNamed } from './report.ts'
+import {
+  detailsDocument,
+  detailsJson,
+  listTable,
+  type NodeFacts,
+  type NodeRow,
+  nodeRows,
+  rowJson,
+  rowNamed,
+} from './report.ts'
 
 interface Shown extends TemporalOptions {
   readonly output: ListFormat

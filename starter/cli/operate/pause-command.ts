@@ -4,8 +4,7 @@ import { isForPrograms, note, say, structured } from '../../document/print.ts'
 import { CommandError, DryRun } from '../../document/reported-error.ts'
 import { reasonFor } from '../shared/confirm.ts'
 import { pauseJson } from '../shared/kept-json.ts'
-import type { OutputFormat } from '../shared/options.ts'
-import { usage } from '../shared/options.ts'
+import { type OutputFormat, usage } from '../shared/options.ts'
 import type { Asked, Asking } from './ask-loop.ts'
 import {
   askerOptions,

@@ -9,7 +9,7 @@ import type {
 import { causeTitle } from '../../../core/disruption/verdicts/cause-text.ts'
 import type { Cell, Document, Part } from '../../document/document.ts'
 import { counted, monthly } from '../../document/words.ts'
-import { shownMove } from '../shared/shown-move.ts'
+import { shownMove } from '../shared/kept-json.ts'
 
 const mostPods = 20
 const mostBlockers = 30

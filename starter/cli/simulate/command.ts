@@ -84,7 +84,7 @@ async function runSimulate(inputs: readonly string[], options: Options): Promise
   const [{ needInput }, { simulate }, { fetchedPrices, readInputs }] = await Promise.all([
     import('../shared/input.ts'),
     import('./simulate.ts'),
-    import('./inputs.ts'),
+    import('./load.ts'),
   ])
   const { catalog: catalogFile, prices: priceFiles, fetchPrices, schedulerConfig: configFile, ...settings } = options
   const files = await readInputs(inputs)

@@ -1,10 +1,10 @@
 import { isKnownKind } from '../../../api/shapes/objects.ts'
 import { isObject } from '../../../core/values/json.ts'
-import { InputError } from '../../document/reported-error.ts'
+import { InputError, ReportedError } from '../../document/reported-error.ts'
 import { type Catalog, readCatalog } from '../../files/catalog.ts'
 import type { PolicyName } from '../../files/ready-decision.ts'
 import { checkScenario, manifestsOf, readDocuments, type SourceDocument } from '../../files/source.ts'
-import { type InputFile, inputName } from '../shared/input.ts'
+import { filesOf, type InputFile, inputName, manifestSuffixes, needInput } from '../shared/input.ts'
 import { completed, workloadRemarks } from './complete/complete.ts'
 import type { DisruptionResultJson } from './disruption/disruption-result.ts'
 import { decide } from './disruption/disruption-scenario.ts'
@@ -110,5 +110,36 @@ async function loadManifests(
     ...decision,
     read,
     remarks: () => [...checked.remarks, ...read().remarks, ...(complete ? [] : workloadRemarks(given.objects))],
+  }
+}
+
+/** The bytes of files, of all manifests below directories, and of standard input (`-`), in the order given. Errors: ReportedError. */
+export async function readInputs(inputs: readonly string[]): Promise<readonly InputFile[]> {
+  const files: InputFile[] = []
+  for (const input of inputs) {
+    const found = filesOf(input)
+    if (found.length === 0)
+      throw new ReportedError(
+        `${inputName(input)}: the directory holds no manifests; files end in ${manifestSuffixes.join(', ')}`,
+      )
+    for (const file of found) files.push(await needInput(file))
+  }
+  return files
+}
+
+/**
+ * Returns a region's prices as a file of them, read from the retail price API or from `JOINER_PRICES_ENDPOINT`. Errors: the API cannot be reached, or answers
+ * something else.
+ */
+export async function fetchedPrices(region: string, env: NodeJS.ProcessEnv = process.env): Promise<InputFile> {
+  const { fetchPriceItems } = await import('../../../activities/azure/catalogue/retail-prices.ts')
+  const endpoint = env['JOINER_PRICES_ENDPOINT'] ?? 'https://prices.azure.com'
+  console.error(`reading the prices of ${region} from ${endpoint} ...`)
+  try {
+    const items = await fetchPriceItems(endpoint, region)
+    const bytes = new TextEncoder().encode(JSON.stringify({ Items: items }))
+    return { file: `prices of ${region}`, bytes }
+  } catch (error) {
+    throw new ReportedError(`--fetch-prices ${region}: ${(error as Error).message}; use --prices FILE`)
   }
 }

@@ -6,8 +6,8 @@ import type { ClusterView, NodeView } from '../../view/cluster-view.ts'
 import { parseResources, type SortKey, selected, sortKeys } from './columns.ts'
 import { frameOf, onceDocument, type Place } from './frame.ts'
 import type { TopState } from './keys.ts'
+import { changesBetween } from './live.ts'
 import { noPaint, paintFor } from './paint.ts'
-import { changesBetween } from './screen.ts'
 
 const state: TopState = { sort: 'name', isReversed: false, filter: '', isTyping: false, offset: 0 }
 const place: Place = { columns: 140, rows: 12, paint: noPaint, server: 'https://api', resources: ['cpu', 'memory'] }

@@ -1,5 +1,4 @@
-import type { Selection } from './columns.ts'
-import { type SortKey, sortKeys } from './columns.ts'
+import { type Selection, type SortKey, sortKeys } from './columns.ts'
 
 /** What a user has chosen. */
 export interface TopState extends Selection {

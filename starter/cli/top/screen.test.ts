@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { Screen } from './screen.ts'
+import { Screen } from './live.ts'
 
 let written: string[]
 let screen: Screen

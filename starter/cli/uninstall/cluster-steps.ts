@@ -20,16 +20,19 @@ import {
 } from '../shared/crd-release.ts'
 import { type Step, type Uninstallation, waitFor } from './context.ts'
 import {
+  deploymentsOf,
   type FreedResource,
   type Freeing,
   freeClaim,
   freeNode,
   freeNodeClass,
+  isJoinerRunning,
   listObjects,
+  ofRelease,
   ownClaims,
   type SeenObject,
-} from './node-objects.ts'
-import { deploymentsOf, isJoinerRunning, ofRelease, startAgain } from './processes.ts'
+  startAgain,
+} from './objects.ts'
 
 /** How many writes are under way at a time. */
 const width = 8

@@ -14,7 +14,7 @@ export interface Uninstallation {
 }
 
 /** What a step is about to do, in words, and what does it. */
-export interface Todo {
+interface Todo {
   readonly text: string
   readonly run: () => Promise<void>
 }

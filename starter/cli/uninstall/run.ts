@@ -27,8 +27,7 @@ import {
   stopStep,
 } from './cluster-steps.ts'
 import type { Step, Uninstallation, UninstallOptions } from './context.ts'
-import { ownClaims, type SeenObject } from './node-objects.ts'
-import { deploymentsOf } from './processes.ts'
+import { deploymentsOf, ownClaims, type SeenObject } from './objects.ts'
 import { closedWorkflows, historyStep, pauseStep, workflowsStep } from './temporal-steps.ts'
 
 /** Takes Joiner out of the cluster, up to what Helm installed. `timeoutMs`: limit of each wait. Returns the exit code. */

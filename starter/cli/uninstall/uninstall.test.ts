@@ -3,8 +3,7 @@ import type { KubernetesClient } from '../../../activities/kubernetes/client/cli
 import { ownedNames } from '../../../api/rights/rights.ts'
 import { isConvertedByJoiner, releaseOf } from '../shared/crd-release.ts'
 import type { Uninstallation } from './context.ts'
-import { freeClaim, freeNode, type SeenObject } from './node-objects.ts'
-import { startAgain } from './processes.ts'
+import { freeClaim, freeNode, type SeenObject, startAgain } from './objects.ts'
 
 const object = (name: string, metadata: Partial<SeenObject['metadata']>): SeenObject => ({
   metadata: { name, uid: `uid-${name}`, resourceVersion: '7', ...metadata },

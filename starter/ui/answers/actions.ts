@@ -6,7 +6,7 @@ import { answerLines } from '../../cli/operate/request-answer.ts'
 import { applyMs } from '../../cli/operate/requests.ts'
 import type { TemporalAccess } from '../../cli/operate/temporal-access.ts'
 import type { ActionAnswer, ActionRequest } from '../contract.ts'
-import { RouteError } from '../server/problems.ts'
+import { RouteError } from '../server/api.ts'
 
 /** Who acts, and when. */
 export interface Acting {

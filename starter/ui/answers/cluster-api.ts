@@ -25,8 +25,7 @@ import type {
   PlanPreview,
   Session,
 } from '../contract.ts'
-import type { Api } from '../server/api.ts'
-import { RouteError } from '../server/problems.ts'
+import { type Api, RouteError } from '../server/api.ts'
 import type { TemporalLink } from '../server/temporal-link.ts'
 import { act } from './actions.ts'
 import { calendarOf } from './calendar.ts'

@@ -7,10 +7,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { CommandError } from '../../document/reported-error.ts'
 import { LackingError } from '../../picture/missing.ts'
 import type { ActionRequest, ClusterView } from '../contract.ts'
-import type { Api } from './api.ts'
-import { readPage } from './page-files.ts'
-import { RouteError } from './problems.ts'
-import { type Audience, startServer, type UiServer } from './server.ts'
+import { type Api, RouteError } from './api.ts'
+import { type Audience, readPage, startServer, type UiServer } from './server.ts'
 
 const totals = {
   nodes: 0,

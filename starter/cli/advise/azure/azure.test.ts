@@ -3,8 +3,7 @@ import { decodeNode } from '../../../../activities/kubernetes/cache/decode.ts'
 import type { Node } from '../../../../core/objects.ts'
 import { agentNode } from '../../../../test/advise/agent-pool-cluster.ts'
 import { withMetadata } from '../../../files/cluster-objects.ts'
-import { placeOf } from './arm.ts'
-import { capacityTypeOf, marketLabels, readMarket, sizesOfNodes } from './market.ts'
+import { capacityTypeOf, marketLabels, placeOf, readMarket, sizesOfNodes } from './market.ts'
 
 const node = (...given: Parameters<typeof agentNode>): Node => decodeNode(withMetadata(agentNode(...given), ''))
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))

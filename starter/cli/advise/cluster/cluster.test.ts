@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { boundsIn, ownLabels, ownTaints, parsedTaint } from './agent-pools.ts'
-import { scalersOf } from './scalers.ts'
+import { scalersOf } from './node-owner.ts'
 
 test.each([
   ['YAML', 'nodeGroups:\n- name: aks-user1-12345678-vmss\n  health:\n    minSize: 1\n    maxSize: 7\n'],

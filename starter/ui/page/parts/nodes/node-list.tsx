@@ -1,5 +1,4 @@
-import type { Signal } from '@preact/signals'
-import { computed } from '@preact/signals'
+import { computed, type Signal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import { counted, dollars, percent } from '../../../../document/words.ts'
 import type { NodeView } from '../../../contract.ts'
