@@ -18,7 +18,7 @@ export const scenarios = {
     'docs/temporal.md',
     'docs/takeover.md',
   ],
-  upgrade: ['docs/upgrade.md', 'docs/temporal-access.md'],
+  upgrade: ['docs/upgrade.md', 'docs/temporal-encryption.md'],
   'from-nap': ['docs/from-nap.md'],
   uninstall: ['docs/uninstall.md'],
   'from-karpenter': ['docs/from-karpenter.md'],
