@@ -34,6 +34,36 @@ async function ciliumStarts(world: World): Promise<void> {
   for (const { metadata } of waiting) await world.operator.kubectl(['taint', 'node', metadata.name, `${taint}-`])
 }
 
+/** A Node of a node pool of AKS: the simulated one has no node pools. */
+async function joinPool(world: World, agentpool: string): Promise<void> {
+  const resources = { cpu: '8', memory: '16Gi', pods: '50' }
+  const labels = {
+    agentpool,
+    'kubernetes.io/hostname': `${agentpool}-0`,
+    'kubernetes.io/arch': 'amd64',
+    'kubernetes.io/os': 'linux',
+  }
+  await world.operator.api('POST', '/api/v1/nodes', {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: `${agentpool}-0`, annotations: { 'kwok.x-k8s.io/node': 'fake' }, labels },
+    status: { allocatable: resources, capacity: resources },
+  })
+}
+
+/** Returns when the pods of the Deployment `old` run, on the node of that pool or on none of its. */
+async function untilOldRuns(world: World, where: 'on' | 'off', agentpool: string): Promise<void> {
+  await world.until(`they run ${where} ${agentpool}`, async () => {
+    const pods = (await world.list('pods')).filter(({ metadata }) => metadata.labels?.['app'] === 'old')
+    return (
+      pods.length === 2 &&
+      pods.every(
+        ({ spec, status }) => status?.phase === 'Running' && (spec.nodeName === `${agentpool}-0`) === (where === 'on'),
+      )
+    )
+  })
+}
+
 /** A player whose shell has Joiner's settings: those of the local cluster, which has the CRDs, accounts and rights of the chart before it. */
 const openPlayer = ({ cluster, installation }: World) =>
   Player.open({ cluster, env: installation.processSpec().env ?? {}, hasRights: true })
@@ -107,33 +137,13 @@ describe('a new cluster', () => {
   })
 
   test('from-cluster-autoscaler: pods of a drained node pool get nodes of Joiner', async () => {
-    const labels = {
-      agentpool: 'user1',
-      'kubernetes.io/hostname': 'user1-0',
-      'kubernetes.io/arch': 'amd64',
-      'kubernetes.io/os': 'linux',
-    }
-    await world.operator.api('POST', '/api/v1/nodes', {
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: { name: 'user1-0', annotations: { 'kwok.x-k8s.io/node': 'fake' }, labels },
-      status: {
-        allocatable: { cpu: '8', memory: '16Gi', pods: '50' },
-        capacity: { cpu: '8', memory: '16Gi', pods: '50' },
-      },
-    })
+    await joinPool(world, 'user1')
     const old = deployment({ name: 'old', replicas: 2 })
     await world.apply(old)
-    await world.until('they run', async () => (await world.running('old')) === 2)
+    await untilOldRuns(world, 'on', 'user1')
     expect(await player.next('from-cluster-autoscaler', 'kubectl get nodes -L agentpool')).toContain('user1')
     await player.next('from-cluster-autoscaler', 'kubectl cordon --selector agentpool=user1')
-    await world.until('they run on other nodes', async () => {
-      const pods = (await world.list('pods')).filter(({ metadata }) => metadata.labels?.['app'] === 'old')
-      return (
-        pods.length === 2 &&
-        pods.every(({ spec, status }) => status?.phase === 'Running' && spec.nodeName !== 'user1-0')
-      )
-    })
+    await untilOldRuns(world, 'off', 'user1')
     expect(await player.next('from-cluster-autoscaler', 'kubectl get nodeclaims')).toContain('general-purpose')
     await world.operator.kubectl(['delete', 'node', 'user1-0'])
     expect(player.left('from-cluster-autoscaler')).toEqual([])
@@ -207,8 +217,10 @@ describe('a new cluster', () => {
   test('from-nap: limits of 0 and no NodeClaims; Joiner stands for the NAP that deletes them', async () => {
     expect(await player.next('from-nap', 'kubectl get nodepools')).toContain('valid')
     await player.next('from-nap', 'kubectl get nodepools -o name')
+    await joinPool(world, 'bridge')
     await player.next('from-nap', 'kubectl delete nodeclaims --all')
     expect(await world.list('nodeclaims')).toEqual([])
+    await untilOldRuns(world, 'on', 'bridge')
     await owner.clusters({ name: clusterName, resourceGroup: 'my-group' })
     const setUp = await player.next('from-nap', 'joiner admin aks setup', { cluster: clusterName })
     expect(setUp).toContain('all is set up')
@@ -218,8 +230,24 @@ describe('a new cluster', () => {
     expect(await player.next('from-nap', 'kubectl apply --server-side')).toContain('STATUS: deployed')
     world.startJoiner('joiner', { DNS_SERVICE_IP: '10.0.0.10' })
     await player.next('from-nap', 'sed -E')
+    await player.next('from-nap', 'kubectl cordon --selector agentpool=bridge')
+    await untilOldRuns(world, 'off', 'bridge')
+    await world.operator.kubectl(['delete', 'node', 'bridge-0'])
     expect(player.left('from-nap')).toEqual([])
-    await world.until('the pods run again', async () => (await world.running('old')) === 2)
+  })
+
+  test('from-nap, with its nodes: identity and chart, with the value that has Joiner manage machines', async () => {
+    await player.run('helm uninstall joiner --namespace joiner')
+    await world.cluster.supervisor.stop('joiner')
+    expect(await player.next('from-nap-nodes', 'joiner admin aks setup', { cluster: clusterName })).toContain(
+      'all is set up',
+    )
+    expect(await player.next('from-nap-nodes', 'kubectl apply --server-side')).toContain('STATUS: deployed')
+    const settings = await player.run('kubectl get configmap joiner-settings --namespace joiner -o yaml')
+    expect(settings).toContain('MANAGE_EXISTING_AKS_MACHINES: "true"')
+    expect(player.left('from-nap-nodes')).toEqual([])
+    world.startJoiner('joiner', { DNS_SERVICE_IP: '10.0.0.10' })
+    await untilOldRuns(world, 'off', 'bridge')
   })
 
   test('uninstall: nothing is left of Joiner, and the cluster answers', async () => {
@@ -371,6 +399,7 @@ test('every scenario of the pages is played here, or with pods that run', () => 
     'operate',
     'upgrade',
     'from-nap',
+    'from-nap-nodes',
     'uninstall',
     'from-karpenter',
     'rollback',

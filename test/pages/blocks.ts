@@ -20,6 +20,7 @@ export const scenarios = {
   ],
   upgrade: ['docs/upgrade.md', 'docs/temporal-encryption.md'],
   'from-nap': ['docs/from-nap.md'],
+  'from-nap-nodes': ['docs/from-nap.md'],
   uninstall: ['docs/uninstall.md'],
   'from-karpenter': ['docs/from-karpenter.md'],
   rollback: ['docs/rollback.md'],
