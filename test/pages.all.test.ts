@@ -11,6 +11,7 @@ import { karpenterValues } from './chart.ts'
 import { HookPods } from './chart-lifecycle/hook-pods.ts'
 import { KarpenterRemains, type RawObject } from './karpenter-remains.ts'
 import { scenarios } from './pages/blocks.ts'
+import { joinPool, untilOldRuns } from './pages/node-pool.ts'
 import { Player } from './pages/player.ts'
 import { claimsPath, isTrue, type Seen, World } from './world.ts'
 
@@ -32,36 +33,6 @@ async function ciliumStarts(world: World): Promise<void> {
   const taint = 'node.cilium.io/agent-not-ready'
   const waiting = (await world.list('nodes')).filter(({ spec }) => spec.taints?.some(({ key }) => key === taint))
   for (const { metadata } of waiting) await world.operator.kubectl(['taint', 'node', metadata.name, `${taint}-`])
-}
-
-/** A Node of a node pool of AKS: the simulated one has no node pools. */
-async function joinPool(world: World, agentpool: string): Promise<void> {
-  const resources = { cpu: '8', memory: '16Gi', pods: '50' }
-  const labels = {
-    agentpool,
-    'kubernetes.io/hostname': `${agentpool}-0`,
-    'kubernetes.io/arch': 'amd64',
-    'kubernetes.io/os': 'linux',
-  }
-  await world.operator.api('POST', '/api/v1/nodes', {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: { name: `${agentpool}-0`, annotations: { 'kwok.x-k8s.io/node': 'fake' }, labels },
-    status: { allocatable: resources, capacity: resources },
-  })
-}
-
-/** Returns when the pods of the Deployment `old` run, on the node of that pool or on none of its. */
-async function untilOldRuns(world: World, where: 'on' | 'off', agentpool: string): Promise<void> {
-  await world.until(`they run ${where} ${agentpool}`, async () => {
-    const pods = (await world.list('pods')).filter(({ metadata }) => metadata.labels?.['app'] === 'old')
-    return (
-      pods.length === 2 &&
-      pods.every(
-        ({ spec, status }) => status?.phase === 'Running' && (spec.nodeName === `${agentpool}-0`) === (where === 'on'),
-      )
-    )
-  })
 }
 
 /** A player whose shell has Joiner's settings: those of the local cluster, which has the CRDs, accounts and rights of the chart before it. */

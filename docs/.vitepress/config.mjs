@@ -53,6 +53,8 @@ function asOnGitHub(md) {
       tokens[close].tag = 'span'
       return `<span title="${md.utils.escapeHtml(href)} in the repository">`
     }
+    // As `rewrites` names them.
+    tokens[index].attrSet('href', href.replace(/README\.md(?=#|$)/, 'index.md'))
     return open(tokens, index, options, env, self)
   }
 }

@@ -13,8 +13,35 @@ const agentPoolProfiles = [
   { name: 'user1', mode: 'User', count: 1, enableAutoScaling: true, minCount: 1, maxCount: 3 },
 ].map((pool) => ({ type: 'VirtualMachineScaleSets', vmSize: 'Standard_D4s_v5', ...pool }))
 
+const setup = ['admin', 'aks', 'setup', '--dry-run', '--cluster-name', name, '--resource-group', resourceGroup] as const
+
 /** Has the Azure CLI run what `joiner admin aks setup` prints, then each of its commands on our pages, against the simulator. */
-export async function proveAzureCli(program: Program, { say, record }: Recorder): Promise<void> {
+export async function proveAzureCli(program: Program, recorder: Recorder): Promise<void> {
+  await withUser(program, async (user) => {
+    await setUp(user, recorder)
+    const variables = await variablesOf(user)
+    for (const line of azLines()) {
+      recorder.say(line.text)
+      const { outcome, isOk } = judged(line.text, await user.run(line.text, variables))
+      recorder.record({
+        part: 'azure-cli',
+        what: `${line.pages.join(', ')}: ${line.text.slice(0, 100)}`,
+        outcome,
+        isOk,
+      })
+    }
+    await typed(user, 'docs/install-aks.md', recorder)
+  })
+  // What the commands above have deleted is there in a cluster of their own.
+  for (const page of ['docs/from-nap.md', 'docs/from-cluster-autoscaler.md'])
+    await withUser(program, async (user) => {
+      await user.must(await user.joiner(...setup))
+      await typed(user, page, recorder)
+    })
+}
+
+/** Somebody who is logged in to a simulated Azure of their own. */
+async function withUser(program: Program, work: (user: AzureUser) => Promise<void>): Promise<void> {
   const managedClusters = [resourceGroup, 'joiner-demo'].map((group) => ({
     name,
     resourceGroup: group,
@@ -25,14 +52,7 @@ export async function proveAzureCli(program: Program, { say, record }: Recorder)
     const user = await AzureUser.arrive(program, simulator)
     try {
       await user.must('az login')
-      await setUp(user, { say, record })
-      const variables = await variablesOf(user)
-      for (const line of azLines()) {
-        say(line.text)
-        const { outcome, isOk } = judged(line.text, await user.run(line.text, variables))
-        record({ part: 'azure-cli', what: `${line.pages.join(', ')}: ${line.text.slice(0, 100)}`, outcome, isOk })
-      }
-      await typed(user, 'docs/install-aks.md', { say, record })
+      await work(user)
     } finally {
       await user.leave()
     }
@@ -68,16 +88,6 @@ async function variablesOf(user: AzureUser): Promise<Readonly<Record<string, str
 }
 
 async function setUp(user: AzureUser, { say, record }: Recorder): Promise<void> {
-  const setup = [
-    'admin',
-    'aks',
-    'setup',
-    '--dry-run',
-    '--cluster-name',
-    name,
-    '--resource-group',
-    resourceGroup,
-  ] as const
   say(`joiner ${setup.join(' ')}`)
   const script = await user.joiner(...setup)
   const { code, output } = await user.run(script)
