@@ -35,7 +35,7 @@ const filesBeside: Plugin = {
   },
 }
 
-/** A module of Temporal's packages that is another in the bundle: its text, or what of it is replaced by what. */
+/** A module of a package that is another in the bundle: its text, or what of it is replaced by what. */
 interface Changed {
   readonly path: RegExp
   readonly text: string | ((code: string) => string)
@@ -67,11 +67,36 @@ const ofTemporal: readonly Changed[] = [
   { path: /protobufjs\/src\/type\.js$/, text: codedWhenUsed },
 ]
 
+/** Modules of Node that load many others, and that the command line does not need but to start a program or to say that a shell is unknown. */
+const ofCommandLine: readonly Changed[] = [
+  {
+    path: /commander\/lib\/command\.js$/,
+    text: (code) =>
+      replaced(
+        code,
+        "import childProcess from 'node:child_process';",
+        "const childProcess = { spawn: (...args) => globalThis.process.getBuiltinModule('node:child_process').spawn(...args) };",
+      ),
+  },
+  {
+    path: /@bomb\.sh\/tab\/dist\/index\.mjs$/,
+    text: (code) =>
+      replaced(
+        code,
+        'import i from"node:assert";',
+        'const i = (isTrue, message) => globalThis.process.getBuiltinModule("node:assert")(isTrue, message);',
+      ),
+  },
+  // Descriptions of the syntax tree, which nobody writes out as a message.
+  { path: /@bufbuild\/cel-spec\/dist\/esm\/gen\/cel\/expr\/(syntax|checked)_pb\.js$/, text: treeNames },
+]
+const changedModules = [...ofTemporal, ...ofCommandLine]
+
 const places = 'joiner:places'
 const resolvedPlaces = `\0${places}`
 
-const temporalPackages: Plugin = {
-  name: 'temporal-packages',
+const changedPackages: Plugin = {
+  name: 'changed-packages',
   resolveId: { filter: { id: /^joiner:places$/ }, handler: () => resolvedPlaces },
   load: {
     filter: { id: /^\0joiner:places$/ },
@@ -89,11 +114,51 @@ export const mappings = ${at('./mappings.wasm')}`
     },
   },
   transform: {
-    filter: { id: /node_modules\/(@temporalio|source-map|protobufjs)\/.*\.js$/ },
+    filter: { id: /node_modules\/(@temporalio|source-map|protobufjs|commander|@bomb\.sh|@bufbuild)\/.*\.m?js$/ },
     handler(code, id) {
-      const changed = ofTemporal.find(({ path }) => path.test(id))
+      const changed = changedModules.find(({ path }) => path.test(id))
       return typeof changed?.text === 'function' ? changed.text(code) : changed?.text
     },
+  },
+}
+
+const celPlace = 'CEL_PARSED_AHEAD'
+
+/** The CEL of CRDs and policies is parsed here, and not at each start. It comes in at the end, since the bundler would print it in a hundred thousand lines. */
+const celAhead: Plugin = {
+  name: 'cel-ahead',
+  load: {
+    filter: { id: /api\/rules\/parsed-ahead\.ts$/ },
+    handler: () => `export const parsedAhead = new Map(${celPlace})`,
+  },
+  async generateBundle(_, bundle) {
+    const { parsedAheadCode } = await import('./parse-ahead.ts')
+    for (const chunk of Object.values(bundle))
+      if (chunk.type === 'chunk' && chunk.code.includes(celPlace))
+        chunk.code = chunk.code.replace(celPlace, () => parsedAheadCode())
+  },
+}
+
+/** `import ... from "node:fs"` as the bundler prints it. */
+const builtinImport = /^import (?:([\w$]+)(?:, )?)?(?:\* as ([\w$]+)|\{ ([^}]*) \})? from "((?:node:)?[\w/]+)";$/gm
+
+/**
+ * Modules of Node are required: an import makes each of their exports at once, and those of `process`, `fs` and `util` load streams, workers and promises,
+ * a quarter of what a start of the program takes.
+ */
+const builtinsRequired: Plugin = {
+  name: 'builtins-required',
+  generateBundle(_, bundle) {
+    for (const chunk of Object.values(bundle))
+      if (chunk.type === 'chunk')
+        chunk.code = chunk.code.replace(builtinImport, (line, ...parts) => {
+          const [whole, all, some, name = ''] = parts as readonly (string | undefined)[]
+          if (!isBuiltin(name) || name === 'node:module') return line
+          return [whole, all, some === undefined ? undefined : `{ ${some.replaceAll(' as ', ': ')} }`]
+            .filter((target) => target !== undefined)
+            .map((target) => `const ${target} = globalThis.process.getBuiltinModule("${name}");`)
+            .join(' ')
+        })
   },
 }
 
@@ -106,8 +171,17 @@ const asciiChunks: Plugin = {
 
 /** Errors: there is nothing to replace, since the package is another version. */
 function replaced(code: string, old: string, next: string): string {
-  if (!code.includes(old)) throw new Error(`a module of Temporal's packages has no ${old}; see which version it is of`)
+  if (!code.includes(old)) throw new Error(`a module of a package has no ${old}; see which version it is of`)
   return code.replace(old, next)
+}
+
+/** Messages by their names alone, which is all that a plan of an expression asks of them. */
+function treeNames(code: string): string {
+  const described = /(\w+)Schema = \/\*@__PURE__\*\/ messageDesc\([^)]*\)/g
+  if (!described.test(code)) throw new Error('messages of cel-spec are described otherwise; see which version it is of')
+  return code
+    .replace(described, (_, name: string) => `${name}Schema = { typeName: 'cel.expr.${name.replaceAll('_', '.')}' }`)
+    .replace(/fileDesc\([^)]*\)/, 'undefined')
 }
 
 /** Code that protobufjs makes for a type is made function by function, each when it is called first: few types are both sent and received. */
@@ -147,7 +221,11 @@ export const packagesFile = 'packages-of-start.json'
 export async function buildProgram({ withWorkflows = true } = {}): Promise<string> {
   const folder = await buildOnce({
     folder: dist,
-    sources: ['{core,api,activities,workflows,workers,starter}/**/*.ts', 'deploy/build-program.ts'],
+    sources: [
+      '{core,api,activities,workflows,workers,starter}/**/*.ts',
+      'deploy/{build-program,parse-ahead}.ts',
+      'deploy/crds/*.yaml',
+    ],
     build: async (dir) => {
       const packages = packagesOfStart(await bundleProgram(dir))
       await writeManifest(dir)
@@ -171,7 +249,7 @@ export async function bundleProgram(dir: string, without: readonly RegExp[] = []
     platform: 'node',
     input: { joiner: 'starter/joiner.ts' },
     external: [...external, ...without],
-    plugins: [filesBeside, temporalPackages, asciiChunks],
+    plugins: [filesBeside, changedPackages, celAhead, builtinsRequired, asciiChunks],
     tsconfig: false,
   })
   const { output } = await bundled.write({

@@ -2,8 +2,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Command as Registered } from 'commander'
-import { shipCompiledCode, useCompiledCode } from './compiled-code.ts'
+import { expectShortLife, shipCompiledCode, useCompiledCode } from './compiled-code.ts'
 
+if (process.argv[2] !== 'worker') expectShortLife()
 // All else is imported afterwards.
 const compiled = useCompiledCode()
 

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { valuesOf } from '../../deploy/parse-ahead.ts'
 import { chartPolicies } from '../chart-policies.ts'
 import { compileCel } from './cel.ts'
 
@@ -10,14 +11,8 @@ const crds = globSync('*.yaml', { cwd: folder }).map(
   (name) => parse(readFileSync(`${folder}${name}`, 'utf8')) as unknown,
 )
 
-/** Returns all values below a node that have a key. */
-function under(key: string, node: unknown): readonly unknown[] {
-  if (typeof node !== 'object' || node === null) return []
-  return Object.entries(node).flatMap(([name, value]) => [...(name === key ? [value] : []), ...under(key, value)])
-}
-
 describe('the CRDs', () => {
-  const lists = under('x-kubernetes-validations', crds) as readonly (readonly { readonly rule: string }[])[]
+  const lists = valuesOf('x-kubernetes-validations', crds) as readonly (readonly { readonly rule: string }[])[]
   const rules = [...new Set(lists.flat().map(({ rule }) => rule))]
 
   it('are there, with rules', () => {
@@ -30,7 +25,7 @@ describe('the CRDs', () => {
   })
 
   it('have no field of the type number, so that a number without a fraction is an integer', () => {
-    const types = under('type', crds)
+    const types = valuesOf('type', crds)
     expect(types).toContain('integer')
     expect(types).not.toContain('number')
   })

@@ -1,0 +1,7 @@
+import type { parse } from '@bufbuild/cel'
+
+/** What an expression is parsed into. */
+export type SyntaxTree = ReturnType<typeof parse>['expr']
+
+/** Makes the syntax trees of expressions, by text. The bundled program has those of the CRDs and policies here (`deploy/parse-ahead.ts`), sources have none. */
+export const parsedAhead: ReadonlyMap<string, () => SyntaxTree> = new Map()
