@@ -22,6 +22,17 @@ export interface Table {
   readonly rows: readonly (readonly Cell[])[]
 }
 
+/** A column: its title, and what it says of a row. */
+export type Column<Row> = readonly [title: string, cell: (row: Row) => Cell]
+
+/** Returns a table of these columns, a line for each row. */
+export function tableOf<Row>(rows: Iterable<Row>, columns: readonly Column<Row>[]) {
+  return {
+    header: columns.map(([title]) => title),
+    rows: [...rows].map((row) => columns.map(([, cell]) => cell(row))),
+  }
+}
+
 /** Parts that belong to a title, such as remedies; nothing at all without items. */
 interface List {
   readonly title?: Line

@@ -4,7 +4,7 @@ import { mostRefused } from '../record.ts'
 import { endOf, inOrder } from './window.ts'
 
 /** Launches that failed for one offering and reason. */
-export interface RefusalCount extends RefusedCapacity {
+interface RefusalCount extends RefusedCapacity {
   readonly times: number
   readonly nodeClaims: number
   /** Of these NodeClaims, those that became ready nevertheless, with another VM. */

@@ -4,7 +4,7 @@ import type { AdoptionOutcome, AskedAdoption } from '../../../core/adoption.ts'
 import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
 import { maintenanceScheduleId, taskQueue } from '../../../core/task-queues.ts'
 import type { maintenance } from '../../../workflows/index.ts'
-import type { Table } from '../../document/document.ts'
+import { type Table, tableOf } from '../../document/document.ts'
 import { note, say, show } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { counted, few, usd } from '../../document/words.ts'
@@ -64,16 +64,16 @@ function chosenOf(found: WithheldMachines, names: readonly string[]): readonly W
 }
 
 function planTable(machines: readonly WithheldMachine[], isToEnd: boolean): Table {
-  const rows = machines.map((machine) => [
-    machine.name,
-    machine.node,
-    machine.nodePool,
-    machine.instanceType,
-    machine.costPerDay === undefined ? undefined : usd(machine.costPerDay),
-    machine.pods,
-    doneText(machine, isToEnd),
+  const shown = tableOf(machines, [
+    ['VM', ({ name }) => name],
+    ['NODE', ({ node }) => node],
+    ['NODEPOOL', ({ nodePool }) => nodePool],
+    ['SIZE', ({ instanceType }) => instanceType],
+    ['USD/DAY', ({ costPerDay }) => (costPerDay === undefined ? undefined : usd(costPerDay))],
+    ['PODS', ({ pods }) => pods],
+    ['PLAN', (machine) => doneText(machine, isToEnd)],
   ])
-  return { header: ['VM', 'NODE', 'NODEPOOL', 'SIZE', 'USD/DAY', 'PODS', 'PLAN'], drop: ['NODEPOOL', 'SIZE'], rows }
+  return { ...shown, drop: ['NODEPOOL', 'SIZE'] }
 }
 
 function doneText({ kind, plan, why, remedy, differs }: WithheldMachine, isToEnd: boolean): string {

@@ -70,14 +70,13 @@ export function readsCheck(context: DoctorContext): Check {
     remedy: `check that ${context.arm.endpoint} can be reached from here: curl -sS ${context.arm.endpoint}/`,
     limitMs: 30_000,
     run: async (signal) => {
-      const owner = await context.owner
       const all = reads(context)
       const results = await Promise.all(
         all.map(async (read) => ({ read, problem: await problemOf(context, read, signal) })),
       )
       const bad = results.filter(({ problem }) => problem !== undefined)
       if (bad.length === 0) return ok(`${all.map(({ what }) => what).join(', ')} can be read`)
-      const remedies = new Set(bad.map(({ read, problem }) => readRemedy(context, { read, problem }, owner)))
+      const remedies = new Set(await Promise.all(bad.map(({ read, problem }) => readRemedy(context, read, problem))))
       return fail(
         `${bad.length} of ${all.length} reads fail: ${bad.map(({ read }) => read.what).join(', ')}`,
         [...remedies],
@@ -96,12 +95,8 @@ async function problemOf({ arm }: DoctorContext, { path }: Read, signal: AbortSi
   }
 }
 
-function readRemedy(
-  { config, identity, arm }: DoctorContext,
-  { read: { what }, problem }: { readonly read: Read; readonly problem: unknown },
-  owner: Awaited<DoctorContext['owner']>,
-): string {
-  const who = { owner, clientId: identity.settings.clientId }
+async function readRemedy(context: DoctorContext, { what }: Read, problem: unknown): Promise<string> {
+  const { config, arm } = context
   const subscription = `/subscriptions/${config.ARM_SUBSCRIPTION_ID}`
   if (!(problem instanceof ArmRefusal))
     return `check that ${arm.endpoint} can be reached from here: curl -sS ${arm.endpoint}/`
@@ -113,10 +108,11 @@ function readRemedy(
     return `LOCATION "${config.LOCATION}" must be the region of the cluster: az aks show --name ${config.CLUSTER_NAME} --resource-group GROUP-OF-THE-CLUSTER --query location -o tsv`
   if (problem.status !== 403)
     return `ask again later; if it stays so, look into the activity log: az monitor activity-log list --offset 1h`
-  if (what === 'the disk encryption set') return roleAssignment('Reader', config.NODE_OSDISK_DISKENCRYPTIONSET_ID, who)
-  if (['skus', 'usages', 'nodeImageVersions'].includes(what)) return roleAssignment('Reader', subscription, who)
+  if (what === 'the disk encryption set')
+    return roleAssignment(context, 'Reader', config.NODE_OSDISK_DISKENCRYPTIONSET_ID)
+  if (['skus', 'usages', 'nodeImageVersions'].includes(what)) return roleAssignment(context, 'Reader', subscription)
   const isCompute = what === 'virtualMachines' || what === 'disks'
-  return roleAssignment(isCompute ? 'Virtual Machine Contributor' : 'Network Contributor', groupId(config), who)
+  return roleAssignment(context, isCompute ? 'Virtual Machine Contributor' : 'Network Contributor', groupId(config))
 }
 
 /** A subnet's parts for commands of az. */
@@ -177,16 +173,13 @@ export function subnetCheck(context: DoctorContext): Check {
 }
 
 async function subnetRefusal(context: DoctorContext, id: string, error: ArmRefusal): Promise<Finding> {
-  const { config, identity } = context
+  const { config } = context
   const reported = `subnet ${id}: ${whyOf(error)}`
   if (error.status === 404)
     return fail(reported, [
       `set azure.subnetId of the chart (VNET_SUBNET_ID) to what this prints: az network vnet subnet list --resource-group ${config.AZURE_NODE_RESOURCE_GROUP} --vnet-name NAME-OF-THE-VNET --query "[].id" -o tsv, or, with a network of your own: az aks show --name ${config.CLUSTER_NAME} --resource-group GROUP-OF-THE-CLUSTER --query "agentPoolProfiles[0].vnetSubnetId" -o tsv`,
     ])
-  if (error.status === 403)
-    return fail(reported, [
-      roleAssignment('Network Contributor', id, { owner: await context.owner, clientId: identity.settings.clientId }),
-    ])
+  if (error.status === 403) return fail(reported, [await roleAssignment(context, 'Network Contributor', id)])
   throw error
 }
 

@@ -108,20 +108,18 @@ export function actionsCheck(context: DoctorContext): Check {
     name: 'azure roles',
     remedy: `list what the identity may do: az role assignment list --all --assignee ${context.identity.settings.clientId ?? 'CLIENT-ID'} -o table`,
     run: async (signal) => {
-      const owner = await context.owner
       const needs = [...builtInNeeds(context), ...machineNeeds(context)]
       const groups = await reservationNeeds(context)
       const found = await Promise.all([
         ...needs.map((need) => lacking(context, need, signal)),
         ...groups.map((need) => lackingOfGroup(context, need, signal)),
       ])
-      const who = { owner, clientId: context.identity.settings.clientId }
       const missing = found.filter(({ actions }) => actions.length > 0)
       const unasked = found.flatMap(({ scope, unasked: why }) => (why === undefined ? [] : [`${scope}: ${why}`]))
       if (missing.length > 0)
         return fail(
           `${missing.reduce((sum, { actions }) => sum + actions.length, 0)} actions are not allowed`,
-          [...new Set(missing.map(({ role, scope }) => roleAssignment(role, scope, who)))],
+          [...new Set(await Promise.all(missing.map(({ role, scope }) => roleAssignment(context, role, scope))))],
           [...missing.flatMap(({ scope, actions }) => actions.map((action) => `${action} on ${scope}`)), ...unasked],
         )
       if (unasked.length > 0)

@@ -90,7 +90,7 @@ function increase(config: DoctorContext['config'], family: string): string {
 
 /** Whether the images that node classes need are published in the region. */
 export function imagesCheck(context: DoctorContext): Check {
-  const { config, arm, kubernetes, identity } = context
+  const { config, arm, kubernetes } = context
   return {
     name: 'images',
     remedy: `look at the galleries: az sig image-version list-community --location ${config.LOCATION} --public-gallery-name AKSUbuntu-38d80f77-467a-481f-a8d4-09b6d4220bd2 --gallery-image-definition 2204gen2containerd -o table`,
@@ -133,12 +133,8 @@ export function imagesCheck(context: DoctorContext): Check {
               return warn(reported, [
                 `choose another spec.imageFamily, or wait until AKS publishes it in ${config.LOCATION}`,
               ])
-            const owner = await context.owner
             return fail(reported, [
-              roleAssignment('Reader', `/subscriptions/${config.ARM_SUBSCRIPTION_ID}`, {
-                owner,
-                clientId: identity.settings.clientId,
-              }),
+              await roleAssignment(context, 'Reader', `/subscriptions/${config.ARM_SUBSCRIPTION_ID}`),
             ])
           }
         }),

@@ -28,17 +28,15 @@ export function groupId({ ARM_SUBSCRIPTION_ID: subscription, AZURE_NODE_RESOURCE
   return `/subscriptions/${subscription}/resourceGroups/${group}`
 }
 
-/** Joiner's identity, as its token and its settings name it. */
-interface AssignedIdentity {
-  readonly owner: { readonly objectId: string; readonly clientId: string } | undefined
-  readonly clientId: string | undefined
-}
-
-/** A command that gives the identity a role. Where the token did not say who that is, it says how to find out. */
-export function roleAssignment(role: string, scope: string, { owner, clientId }: AssignedIdentity): string {
-  const assignee =
-    owner !== undefined && owner.objectId !== ''
-      ? `--assignee-object-id ${owner.objectId} --assignee-principal-type ServicePrincipal`
-      : `--assignee ${clientId ?? 'CLIENT-ID-OF-JOINERS-IDENTITY'}`
+/** A command that gives Joiner's identity a role. Where no token said who that is, it says how to find out. */
+export async function roleAssignment(
+  { owner, identity }: Pick<DoctorContext, 'owner' | 'identity'>,
+  role: string,
+  scope: string,
+): Promise<string> {
+  const { objectId } = (await owner) ?? {}
+  const assignee = objectId
+    ? `--assignee-object-id ${objectId} --assignee-principal-type ServicePrincipal`
+    : `--assignee ${identity.settings.clientId ?? 'CLIENT-ID-OF-JOINERS-IDENTITY'}`
   return `az role assignment create ${assignee} --role "${role}" --scope "${scope}"`
 }

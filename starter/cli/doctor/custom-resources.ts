@@ -12,12 +12,10 @@ import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
 interface Kind {
-  readonly group: string
-  readonly plural: string
   readonly kind: string
+  readonly group: string
   /** The version that Joiner reads, those that it converts, and one that it converts where the chart's values ask for it. */
-  readonly version: string
-  readonly others: readonly string[]
+  readonly versions: readonly [string, ...string[]]
   readonly onRequest?: string
   readonly spec: z.ZodType
 }
@@ -26,49 +24,29 @@ interface Kind {
 const oldClaims = { crd: 'nodeclaims.karpenter.sh', group: 'karpenter.sh', version: 'v1beta1' } as const
 const apiVersion = `${oldClaims.group}/${oldClaims.version}`
 
-const kinds: readonly Kind[] = [
-  {
-    group: 'karpenter.sh',
-    plural: 'nodepools',
-    kind: 'NodePool',
-    version: 'v1',
-    others: ['v1beta1'],
-    spec: nodePoolSpec,
-  },
-  {
-    group: 'karpenter.sh',
-    plural: 'nodeclaims',
+const kinds: Readonly<Record<string, Kind>> = {
+  nodepools: { kind: 'NodePool', group: 'karpenter.sh', versions: ['v1', 'v1beta1'], spec: nodePoolSpec },
+  nodeclaims: {
     kind: 'NodeClaim',
-    version: 'v1',
-    others: [],
+    group: 'karpenter.sh',
+    versions: ['v1'],
     onRequest: oldClaims.version,
     spec: nodeClaimSpec,
   },
-  {
-    group: 'karpenter.sh',
-    plural: 'nodeoverlays',
-    kind: 'NodeOverlay',
-    version: 'v1alpha1',
-    others: [],
-    spec: nodeOverlaySpec,
-  },
-  {
-    group: 'karpenter.azure.com',
-    plural: 'aksnodeclasses',
+  nodeoverlays: { kind: 'NodeOverlay', group: 'karpenter.sh', versions: ['v1alpha1'], spec: nodeOverlaySpec },
+  aksnodeclasses: {
     kind: 'AKSNodeClass',
-    version: 'v1beta1',
-    others: ['v1alpha2'],
+    group: 'karpenter.azure.com',
+    versions: ['v1beta1', 'v1alpha2'],
     spec: nodeClassSpec,
   },
-  {
-    group: 'autoscaling.x-k8s.io',
-    plural: 'capacitybuffers',
+  capacitybuffers: {
     kind: 'CapacityBuffer',
-    version: 'v1beta1',
-    others: [],
+    group: 'autoscaling.x-k8s.io',
+    versions: ['v1beta1'],
     spec: capacityBufferSpec,
   },
-]
+}
 
 const remedies = [
   'as an administrator: joiner admin crds apply, or: kubectl apply --server-side --force-conflicts -f deploy/crds',
@@ -79,19 +57,20 @@ export function customResourcesCheck({ kubernetes, config, now }: DoctorContext)
   return {
     name: 'custom resources',
     remedy: 'kubectl get crds; kubectl api-resources --api-group karpenter.sh',
-    run: async () => worst((await Promise.all(kinds.map((kind) => lookAt(kind)))).flat()),
+    run: async () => worst((await Promise.all(Object.entries(kinds).map(lookAt))).flat()),
   }
 
-  async function lookAt(wanted: Kind): Promise<readonly Finding[]> {
-    const { group, plural, version, others, onRequest } = wanted
+  async function lookAt([plural, wanted]: readonly [string, Kind]): Promise<readonly Finding[]> {
+    const { group, versions, onRequest } = wanted
     const name = `${plural}.${group}`
     const missing: string[] = []
-    for (const each of [version, ...others]) if (!(await isServed(group, each, plural))) missing.push(each)
-    if (missing.includes(version)) return [fail(`${name} is not installed, or does not serve ${version}`, remedies)]
+    for (const each of versions) if (!(await isServed(group, each, plural))) missing.push(each)
+    if (missing.includes(versions[0]))
+      return [fail(`${name} is not installed, or does not serve ${versions[0]}`, remedies)]
     if (missing.length > 0) return [fail(`${name} does not serve ${missing.join(', ')}`, remedies)]
-    if (onRequest === undefined) return [await fieldsFinding(wanted, [version, ...others])]
-    if (await isServed(group, onRequest, plural)) return [await fieldsFinding(wanted, [version, ...others, onRequest])]
-    return Promise.all([fieldsFinding(wanted, [version, ...others]), unservedOldClaims()])
+    const isAsked = onRequest !== undefined && (await isServed(group, onRequest, plural))
+    const fields = await fieldsFinding(name, wanted, isAsked ? [...versions, onRequest] : versions)
+    return onRequest === undefined || isAsked ? [fields] : [fields, await unservedOldClaims()]
   }
 
   async function unservedOldClaims(): Promise<Finding> {
@@ -105,8 +84,8 @@ export function customResourcesCheck({ kubernetes, config, now }: DoctorContext)
     return unservedFinding({ crd, claims: items, now: now(), namespace: config.JOINER_NAMESPACE })
   }
 
-  async function fieldsFinding({ group, plural, kind, version, spec }: Kind, served: string[]): Promise<Finding> {
-    const name = `${plural}.${group}`
+  async function fieldsFinding(name: string, { group, kind, versions, spec }: Kind, served: readonly string[]) {
+    const [version] = versions
     const document = await kubernetes.get(`/openapi/v3/apis/${group}/${version}`)
     const installed = new Set(fieldsOf(installedSpec(document, { group, version, kind }), document))
     const unknown = fieldsOf(z.toJSONSchema(spec, { io: 'input', unrepresentable: 'any' }) as Schema).filter(

@@ -8,11 +8,9 @@ import { operatorOf, type Requirement, sortedValues } from '../../../core/requir
 import type { Requirements } from '../../../core/requirements/requirements.ts'
 import { formatResources } from '../../../core/resources.ts'
 import { type Quantity, quantityMilliValue } from '../../../core/values/quantity.ts'
-import type { Table } from '../../document/document.ts'
+import { type Column, type Table, tableOf } from '../../document/document.ts'
 
-type Column = readonly [title: string, cell: (listed: ListedType) => string]
-
-const columns: readonly Column[] = [
+const columns: readonly Column<ListedType>[] = [
   ['NAME', ({ type }) => type.name],
   ['ARCH', ({ size }) => size.arch],
   ['VCPU', ({ size }) => String(size.vCpus)],
@@ -25,7 +23,7 @@ const columns: readonly Column[] = [
   ['AVAILABLE', ({ offerings }) => `${offerings.filter((one) => one.available).length}/${offerings.length}`],
 ]
 
-const wideColumns: readonly Column[] = [
+const wideColumns: readonly Column<ListedType>[] = [
   ...columns,
   ['PODS', ({ type }) => String(quantityMilliValue(type.capacity['pods'] as Quantity) / 1000n)],
   ['SERIES', ({ size }) => size.series],
@@ -40,8 +38,7 @@ const wideColumns: readonly Column[] = [
 
 /** A row for each type. `isWide`: with more of each size. */
 export function typesTable(listed: readonly ListedType[], isWide: boolean): Table {
-  const shown = isWide ? wideColumns : columns
-  return { header: shown.map(([title]) => title), rows: listed.map((one) => shown.map(([, cell]) => cell(one))) }
+  return tableOf(listed, isWide ? wideColumns : columns)
 }
 
 /** Sizes with the reason why no node can have them, by reason. */

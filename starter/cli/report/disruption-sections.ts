@@ -1,7 +1,7 @@
 import type { Interruption } from '../../../core/history/report/interruptions.ts'
 import type { ReportFacts } from '../../../core/history/report/report.ts'
 import { timeText } from '../../../core/values/time.ts'
-import { type Cell, foreign, type Line, type Part, type Table } from '../../document/document.ts'
+import { type Cell, foreign, type Line, type Part, type Table, tableOf } from '../../document/document.ts'
 import { counted, latency, usd } from '../../document/words.ts'
 import { durationCell, leftOut, mostRows } from './nodes-sections.ts'
 import type { Measured } from './prometheus.ts'
@@ -18,29 +18,17 @@ export function disruptionSection({ methods, undone }: ReportFacts): readonly Pa
     leftOut(undone.length),
     {
       title: 'Disruption commands by method',
-      header: [
-        'Method',
-        'Reason',
-        'Done',
-        'Undone',
-        'Running',
-        'Terminated',
-        'Nodes removed',
-        'Replacements',
-        'USD an hour',
-        'USD saved',
-      ],
-      rows: methods.map((row) => [
-        row.method,
-        row.reason,
-        row.done,
-        row.undone,
-        row.running,
-        row.unknown,
-        row.removed,
-        row.replacements,
-        { number: usd(row.savingsPerHour) },
-        { number: usd(row.saved) },
+      ...tableOf(methods, [
+        ['Method', ({ method }) => method],
+        ['Reason', ({ reason }) => reason],
+        ['Done', ({ done }) => done],
+        ['Undone', ({ undone: count }) => count],
+        ['Running', ({ running }) => running],
+        ['Terminated', ({ unknown }) => unknown],
+        ['Nodes removed', ({ removed }) => removed],
+        ['Replacements', ({ replacements }) => replacements],
+        ['USD an hour', ({ savingsPerHour }) => ({ number: usd(savingsPerHour) })],
+        ['USD saved', ({ saved }) => ({ number: usd(saved) })],
       ]),
     },
     undoneTable(undone),
@@ -51,16 +39,13 @@ function undoneTable(undone: ReportFacts['undone']): Table | undefined {
   if (undone.length === 0) return undefined
   return {
     title: 'Commands that were undone',
-    header: ['Method', 'Why', 'Commands', 'NodeClaims that stayed', 'Last'],
-    rows: undone
-      .slice(0, mostRows)
-      .map(({ method, message, commands, candidates, lastMs }) => [
-        method,
-        foreign(message),
-        commands,
-        foreign(namesText(candidates)),
-        timeText(lastMs),
-      ]),
+    ...tableOf(undone.slice(0, mostRows), [
+      ['Method', ({ method }) => method],
+      ['Why', ({ message }) => foreign(message)],
+      ['Commands', ({ commands }) => commands],
+      ['NodeClaims that stayed', ({ candidates }) => foreign(namesText(candidates))],
+      ['Last', ({ lastMs }) => timeText(lastMs)],
+    ]),
   }
 }
 
@@ -91,40 +76,25 @@ export function interruptionsSection({ interruptionCounts: counts, interruptions
     leftOut(interruptions.length),
     {
       title: 'Interrupted nodes',
-      header: [
-        'NodeClaim',
-        'NodePool',
-        'Size',
-        'Zone',
-        'Notice',
-        'Announced',
-        'VM gone after',
-        'Pods moved',
-        'Replacement',
-        'Ready after',
-        'Outcome',
-      ],
-      rows: interruptions.slice(0, mostRows).map(interruptionRow),
+      ...tableOf(interruptions.slice(0, mostRows), [
+        ['NodeClaim', ({ nodeClaim }) => foreign(nodeClaim)],
+        ['NodePool', ({ nodePool }) => foreign(nodePool)],
+        ['Size', ({ instanceType }) => foreign(instanceType)],
+        ['Zone', ({ zone }) => foreign(zone)],
+        ['Notice', ({ noticedMs }) => timeText(noticedMs)],
+        ['Announced', ({ message }) => foreign(message)],
+        ['VM gone after', ({ goneMs, noticedMs }) => afterCell(goneMs, noticedMs)],
+        ['Pods moved', ({ drainedPods = 0 }) => drainedPods],
+        ['Replacement', ({ replacement }) => replacement && foreign(replacement.nodeClaim)],
+        ['Ready after', ({ replacement, noticedMs }) => afterCell(replacement?.readyMs, noticedMs)],
+        ['Outcome', ({ outcome }) => outcomes[outcome]],
+      ]),
     },
   ]
 }
 
-function interruptionRow(row: Interruption): readonly Cell[] {
-  const { noticedMs, goneMs, replacement } = row
-  const after = (ms: number | undefined) => durationCell(ms === undefined ? undefined : Math.max(0, ms - noticedMs))
-  return [
-    foreign(row.nodeClaim),
-    foreign(row.nodePool),
-    foreign(row.instanceType),
-    foreign(row.zone),
-    timeText(noticedMs),
-    foreign(row.message),
-    after(goneMs),
-    row.drainedPods ?? 0,
-    replacement && foreign(replacement.nodeClaim),
-    after(replacement?.readyMs),
-    outcomes[row.outcome],
-  ]
+function afterCell(ms: number | undefined, noticedMs: number): Cell {
+  return durationCell(ms === undefined ? undefined : Math.max(0, ms - noticedMs))
 }
 
 /** How long pods waited: what the history says, and what Prometheus measured. */

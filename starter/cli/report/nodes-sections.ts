@@ -1,10 +1,8 @@
 import { mostRefused } from '../../../core/history/record.ts'
-import type { LaunchLatency } from '../../../core/history/report/launches.ts'
 import type { NodeCounts, ReasonCount } from '../../../core/history/report/nodes.ts'
-import type { RefusalCount } from '../../../core/history/report/refusals.ts'
 import type { ReportFacts } from '../../../core/history/report/report.ts'
 import type { Spread } from '../../../core/history/report/spread.ts'
-import { type Cell, foreign, type Part, type Table } from '../../document/document.ts'
+import { type Cell, foreign, type Part, type Table, tableOf } from '../../document/document.ts'
 import { counted, hoursText, latency, usd } from '../../document/words.ts'
 
 /** Rows of a table that could have any number; JSON has all. */
@@ -82,35 +80,28 @@ export function launchesSection({ launches, latencies: { all, rows } }: ReportFa
       'Kubernetes keeps whole seconds. Launches that were refused are part of the first step.',
     {
       title: 'p50 / p90 / p99 of NodeClaims that became ready',
-      header: [
-        'NodePool',
-        'Size',
-        'NodeClaims',
-        'Created to accepted',
-        'To registered',
-        'To ready',
-        'Created to ready',
-        'Longest',
-      ],
-      rows: [
-        ...rows.map((row) => [foreign(row.nodePool), foreign(row.instanceType), ...latencyCells(row)]),
-        ['all', 'all', ...latencyCells(all)],
-      ],
+      ...tableOf(
+        [
+          ...rows.map((row) => ({ ...row, names: [foreign(row.nodePool), foreign(row.instanceType)] })),
+          { ...all, names: ['all', 'all'] },
+        ],
+        [
+          ['NodePool', ({ names: [nodePool] }) => nodePool],
+          ['Size', ({ names: [, size] }) => size],
+          ['NodeClaims', ({ ready: count }) => count],
+          ['Created to accepted', ({ steps }) => spreadCell(steps.accepted)],
+          ['To registered', ({ steps }) => spreadCell(steps.registered)],
+          ['To ready', ({ steps }) => spreadCell(steps.initialized)],
+          ['Created to ready', ({ steps }) => spreadCell(steps.total)],
+          ['Longest', ({ steps }) => durationCell(steps.total?.max)],
+        ],
+      ),
     },
   ]
 }
 
-function latencyCells({ ready, steps }: LaunchLatency): readonly Cell[] {
-  const { accepted, registered, initialized, total } = steps
-  return [
-    ready,
-    ...[accepted, registered, initialized, total].map((spread): Cell => ({ number: spreadText(spread) })),
-    durationCell(total?.max),
-  ]
-}
-
-function spreadText(spread: Spread | undefined): string {
-  return spread === undefined ? '-' : [spread.p50, spread.p90, spread.p99].map(latency).join(' / ')
+function spreadCell(spread: Spread | undefined): Cell {
+  return { number: spread === undefined ? '-' : [spread.p50, spread.p90, spread.p99].map(latency).join(' / ') }
 }
 
 /** What Azure refused. */
@@ -125,22 +116,17 @@ export function refusalsSection({ refusals: { rows, cutShort } }: ReportFacts): 
     leftOut(rows.length),
     {
       title: 'Failed launches by size and zone',
-      header: ['Size', 'Zone', 'Capacity type', 'Reason', 'Times', 'NodeClaims', 'Ready nevertheless'],
-      rows: rows.slice(0, mostRows).map(refusalRow),
+      ...tableOf(rows.slice(0, mostRows), [
+        ['Size', ({ instanceType }) => foreign(instanceType)],
+        ['Zone', ({ zone }) => foreign(zone)],
+        ['Capacity type', ({ capacityType }) => foreign(capacityType)],
+        ['Reason', ({ reason }) => foreign(reason)],
+        ['Times', ({ times }) => times],
+        ['NodeClaims', ({ nodeClaims }) => nodeClaims],
+        ['Ready nevertheless', ({ becameReady }) => becameReady],
+      ]),
     },
   ]
-}
-
-function refusalRow({
-  instanceType,
-  zone,
-  capacityType,
-  reason,
-  times,
-  nodeClaims,
-  becameReady,
-}: RefusalCount): readonly Cell[] {
-  return [...[instanceType, zone, capacityType, reason].map(foreign), times, nodeClaims, becameReady]
 }
 
 /** A line when a table does not have all rows. */
