@@ -6,7 +6,7 @@ import { phaseOf } from '../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import { timeText } from '../../core/values/time.ts'
-import { counted, few } from '../document/words.ts'
+import { counted, few, present } from '../document/words.ts'
 import type { NodePicture } from '../picture/node-picture.ts'
 import { budgetRemedy, protectionRemedy } from './remedies.ts'
 
@@ -32,17 +32,15 @@ export function drainStory(facts: NodePicture): DrainStory | undefined {
     ...(deadline === undefined ? {} : { terminationDeadline: deadline }),
   }).heldBy
   const reason = conditionOf(conditions, 'DisruptionReason')?.reason
-  const lines = [
+  const lines = present(
     `${phase.phase.toLowerCase()} since ${timeText(phase.sinceMs)}${reason === undefined ? '' : ` (${reason})`}`,
-    ...(drain.evicted.length === 0
-      ? []
-      : [`evicted ${counted(drain.evicted.length, 'pod')}: ${few(drain.evicted, mostNamed)}`]),
+    drain.evicted.length !== 0 && `evicted ${counted(drain.evicted.length, 'pod')}: ${few(drain.evicted, mostNamed)}`,
     ...podLines(held),
     ...volumeLines(facts),
     ...said(claim),
-    ...(deadline === undefined ? [] : [`pods that are left are deleted in time for ${timeText(deadline)}`]),
-    ...(phase.phase === 'Terminating' ? ['waits until Azure has deleted the VM'] : []),
-  ]
+    deadline !== undefined && `pods that are left are deleted in time for ${timeText(deadline)}`,
+    phase.phase === 'Terminating' && 'waits until Azure has deleted the VM',
+  )
   return { lines, remedies: remediesOf(facts, claim, held) }
 }
 

@@ -23,7 +23,7 @@ import { selects } from '../../core/scheduling/topology/label-selector.ts'
 import { timeText } from '../../core/values/time.ts'
 import { type ShownMove, shownMove } from '../cli/shared/kept-json.ts'
 import { type Document, type Part, section } from '../document/document.ts'
-import { ago, counted } from '../document/words.ts'
+import { ago, counted, present } from '../document/words.ts'
 import type { EventFacts } from '../picture/events.ts'
 import { missingLines } from '../picture/missing.ts'
 import type { PodPicture, WaitingFacts } from '../picture/pod-picture.ts'
@@ -97,16 +97,14 @@ function stateOf({ pod, node, now }: PodPicture): readonly string[] {
     ]
   }
   const until = protectedUntil(pod)
-  return [
-    ...(isTerminating(pod) ? [`being deleted since ${pod.metadata.deletionTimestamp}`] : []),
-    ...(isDaemonPod(pod) ? ['of a DaemonSet: it goes with its node and needs no other place'] : []),
-    ...(isMirrorPod(pod) ? ['a static pod of its kubelet: it goes with its node'] : []),
-    ...(toleratesDisruption(pod) ? ['tolerates karpenter.sh/disrupted: it is not evicted'] : []),
-    ...(until !== undefined && until <= now
-      ? [`its protection by ${annotations.doNotDisrupt} ended ${timeText(until)}`]
-      : []),
-    ...(node === undefined ? ['its node is gone'] : []),
-  ]
+  return present(
+    isTerminating(pod) && `being deleted since ${pod.metadata.deletionTimestamp}`,
+    isDaemonPod(pod) && 'of a DaemonSet: it goes with its node and needs no other place',
+    isMirrorPod(pod) && 'a static pod of its kubelet: it goes with its node',
+    toleratesDisruption(pod) && 'tolerates karpenter.sh/disrupted: it is not evicted',
+    until !== undefined && until <= now && `its protection by ${annotations.doNotDisrupt} ended ${timeText(until)}`,
+    node === undefined && 'its node is gone',
+  )
 }
 
 /** As the pod is now, whatever the last evaluation found. */
@@ -132,12 +130,12 @@ function keepsOf({ pod, budgets, now }: PodPicture): readonly string[] {
 
 function costFrom({ pod }: PodPicture): readonly string[] {
   const found = costAnnotations.find((key) => pod.metadata.annotations[key] !== undefined)
-  return [
-    ...(found === undefined ? [] : [`annotation ${found}: "${pod.metadata.annotations[found]}"`]),
-    ...(pod.priority === undefined || pod.priority === 0
-      ? []
-      : [`priority ${pod.priority}${pod.priorityClassName === undefined ? '' : ` (${pod.priorityClassName})`}`]),
-  ]
+  return present(
+    found !== undefined && `annotation ${found}: "${pod.metadata.annotations[found]}"`,
+    pod.priority !== undefined &&
+      pod.priority !== 0 &&
+      `priority ${pod.priority}${pod.priorityClassName === undefined ? '' : ` (${pod.priorityClassName})`}`,
+  )
 }
 
 function waitingRemedies({ pod, events, waiting }: PodPicture): readonly string[] {

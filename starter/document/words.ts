@@ -74,6 +74,11 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`
 }
 
+/** Returns what there is: `condition && text` is none where the condition does not hold. */
+export function present<T>(...all: readonly (T | false | undefined)[]): readonly T[] {
+  return all.filter((one): one is T => one !== false && one !== undefined)
+}
+
 /** Returns a few of many names, which anybody may have chosen. */
 export function few(names: readonly string[], most: number): string {
   const shown = names.slice(0, most).map(printable).join(', ')

@@ -1,3 +1,4 @@
+import { present } from '../document/words.ts'
 // Which NodePools take part when a cluster is planned for outside of Joiner, and why the others do not.
 
 import type { NodeClass } from '../../api/objects.ts'
@@ -62,15 +63,15 @@ export function takingPart(
       reservationIdLabel: label,
       wellKnownLabels: known,
     },
-    remarks: [
+    remarks: present(
       ...judged.flatMap(({ pool, reason }) =>
         reason === undefined ? [] : [`NodePool "${pool.metadata.name}" takes no part: ${reason}`],
       ),
       ...overlaid.remarks,
-      ...(nodeOverlays.length > 0 && overrides.nodeOverlay !== true
-        ? [`NodeOverlays that do not count: ${nodeOverlays.length}; --feature-gates NodeOverlay=true counts them`]
-        : []),
-    ],
+      nodeOverlays.length > 0 &&
+        overrides.nodeOverlay !== true &&
+        `NodeOverlays that do not count: ${nodeOverlays.length}; --feature-gates NodeOverlay=true counts them`,
+    ),
   }
 }
 

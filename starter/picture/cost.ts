@@ -5,6 +5,7 @@ import { type Cost, costOf } from '../../core/cost/report.ts'
 import type { History } from '../../core/history/life.ts'
 import { timeText } from '../../core/values/time.ts'
 import type { TemporalAccess } from '../cli/operate/temporal-access.ts'
+import { present } from '../document/words.ts'
 import type { CostReport } from '../ui/contract.ts'
 import { historyOf } from './history.ts'
 import { type KeptPrices, ledgerOf, prices } from './kept.ts'
@@ -65,30 +66,19 @@ function notesOf(cost: Cost, { history, ledger, prices }: Known): readonly strin
   const { retentionMs, unreadable } = history
   const estimates = cost.spans.filter(({ vm }) => vm.isEstimate === true).length
   const unwatchedMs = window.toMs - window.fromMs - (shares?.watchedMs ?? 0)
-  return [
+  return present(
     `Prices are in USD, of VMs alone, without discounts of a contract: ${priceSource(prices, window.toMs)}. A VM keeps the price of its launch.`,
-    ...(knownSinceMs > window.fromMs
-      ? [
-          `Temporal keeps ended lifecycles for ${hours(retentionMs ?? 0)} h: what was before ${timeText(knownSinceMs)} comes from the planners' ledger, which goes back 30 days and knows no labels and no spot discount.`,
-        ]
-      : []),
-    ...(ledger !== undefined && unwatchedMs > unstoredMs
-      ? [
-          `Planners watched ${hours(shares?.watchedMs ?? 0)} of ${hours(window.toMs - window.fromMs)} h; who shared the rest is unknown.`,
-        ]
-      : []),
-    ...(total.unpricedHours > 0.005
-      ? [`${total.unpricedHours.toFixed(2)} node-hours of sizes without a known price are not in the sums.`]
-      : []),
-    ...(estimates > 0
-      ? [`${estimates} VMs have an estimated price: no price list had been read at their launch.`]
-      : []),
-    ...(unreadable > 0
-      ? [
-          `${unreadable} lifecycles have no readable facts and are not in the sums: terminated runs, or an older version of Joiner.`,
-        ]
-      : []),
-  ]
+    knownSinceMs > window.fromMs &&
+      `Temporal keeps ended lifecycles for ${hours(retentionMs ?? 0)} h: what was before ${timeText(knownSinceMs)} comes from the planners' ledger, which goes back 30 days and knows no labels and no spot discount.`,
+    ledger !== undefined &&
+      unwatchedMs > unstoredMs &&
+      `Planners watched ${hours(shares?.watchedMs ?? 0)} of ${hours(window.toMs - window.fromMs)} h; who shared the rest is unknown.`,
+    total.unpricedHours > 0.005 &&
+      `${total.unpricedHours.toFixed(2)} node-hours of sizes without a known price are not in the sums.`,
+    estimates > 0 && `${estimates} VMs have an estimated price: no price list had been read at their launch.`,
+    unreadable > 0 &&
+      `${unreadable} lifecycles have no readable facts and are not in the sums: terminated runs, or an older version of Joiner.`,
+  )
 }
 
 function priceSource(prices: Known['prices'], now: number): string {

@@ -1,5 +1,6 @@
 // Values of the chart that follow from a cluster.
 import type { CloudName } from '../../../api/azure-cloud.ts'
+import { present } from '../../document/words.ts'
 import { groupOf, type ManagedCluster } from '../../picture/managed-cluster.ts'
 import type { ClusterFacts, JoinerIdentity } from './facts.ts'
 
@@ -206,14 +207,12 @@ function loginValues({ properties }: ManagedCluster): readonly ChartValue[] {
   const path = 'azure.sshPublicKey'
   const remedy =
     'make one, since Azure creates no Linux VM without it: ssh-keygen -t ed25519 -N "" -f joiner-nodes; then add --set-file azure.sshPublicKey=joiner-nodes.pub to helm'
-  return [
+  return present(
     key?.startsWith('ssh-') === true
       ? known(path, key, `${field}.ssh.publicKeys[0].keyData`)
       : needed(path, `${field}.ssh holds no public key`, remedy),
-    ...(adminUsername === undefined
-      ? []
-      : [known('azure.linuxAdminUsername', adminUsername, `${field}.adminUsername`)]),
-  ]
+    adminUsername !== undefined && known('azure.linuxAdminUsername', adminUsername, `${field}.adminUsername`),
+  )
 }
 
 /** What most clusters do not have: a disk encryption set, a proxy, CAs. */

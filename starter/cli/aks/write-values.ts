@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { Document, isMap, isScalar, isSeq } from 'yaml'
+import { present } from '../../document/words.ts'
 import { commentOf, documentText, forKubectl } from '../../document/yaml-text.ts'
 import { logIn } from '../../picture/azure-login.ts'
 import { autoProvisioning, findCluster, groupOf, workloadIdentityOff } from '../../picture/managed-cluster.ts'
@@ -39,15 +40,12 @@ export async function writeValues(options: ValuesOptions): Promise<number> {
 
 function head({ cluster, subscriptionId }: ClusterFacts): readonly string[] {
   const zones = new Set((cluster.properties.agentPoolProfiles ?? []).flatMap((pool) => pool.availabilityZones ?? []))
-  return [
+  return present(
     `Values of the chart for AKS cluster ${cluster.name} in resource group ${groupOf(cluster.id)} of subscription ${subscriptionId}.`,
     'Written by joiner admin aks values; the comment at each value says what it was read from. Azure does not know Temporal: add temporal.address.',
-    ...(zones.size === 0
-      ? []
-      : [
-          `Zones of its agent pools: ${[...zones].toSorted().join(', ')}. A NodePool names zones; the chart has no value for them.`,
-        ]),
-  ]
+    zones.size !== 0 &&
+      `Zones of its agent pools: ${[...zones].toSorted().join(', ')}. A NodePool names zones; the chart has no value for them.`,
+  )
 }
 
 /** Returns a values file of the chart, with the source of each value in a comment. `head`: comment lines before all values. */

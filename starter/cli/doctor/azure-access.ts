@@ -4,6 +4,7 @@ import { parseSubnet, type SubnetAddresses, subnetSpace } from '../../../activit
 import { maxPodsOf } from '../../../activities/azure/node-class/node-class-settings.ts'
 import type { NodePool } from '../../../core/objects.ts'
 import { quantityValue, subtractQuantity, zero } from '../../../core/values/quantity.ts'
+import { present } from '../../document/words.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { whyOf } from '../../picture/missing.ts'
 import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
@@ -41,7 +42,7 @@ function reads({ config }: DoctorContext): readonly Read[] {
   })
   const ofGroup = (provider: string, type: string) => read(type, `${group}/providers/${provider}/${type}`)
   const inRegion = `&$filter=${encodeURIComponent(`location eq '${config.LOCATION}'`)}`
-  return [
+  return present(
     ofGroup('Microsoft.Compute', 'virtualMachines'),
     ofGroup('Microsoft.Compute', 'disks'),
     ofGroup('Microsoft.Network', 'networkInterfaces'),
@@ -49,18 +50,14 @@ function reads({ config }: DoctorContext): readonly Read[] {
     ofGroup('Microsoft.Network', 'loadBalancers'),
     read('usages', `${subscription}/providers/Microsoft.Compute/locations/${config.LOCATION}/usages`),
     read('skus', `${subscription}/providers/Microsoft.Compute/skus`, inRegion),
-    ...(config.USE_SIG
-      ? [
-          read(
-            'nodeImageVersions',
-            `${subscription}/providers/Microsoft.ContainerService/locations/${config.LOCATION}/nodeImageVersions`,
-          ),
-        ]
-      : []),
-    ...(config.NODE_OSDISK_DISKENCRYPTIONSET_ID === ''
-      ? []
-      : [read('the disk encryption set', config.NODE_OSDISK_DISKENCRYPTIONSET_ID)]),
-  ]
+    config.USE_SIG &&
+      read(
+        'nodeImageVersions',
+        `${subscription}/providers/Microsoft.ContainerService/locations/${config.LOCATION}/nodeImageVersions`,
+      ),
+    config.NODE_OSDISK_DISKENCRYPTIONSET_ID !== '' &&
+      read('the disk encryption set', config.NODE_OSDISK_DISKENCRYPTIONSET_ID),
+  )
 }
 
 /** Whether everything that Joiner reads of Azure can be read, by reading it. */

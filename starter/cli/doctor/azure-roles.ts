@@ -2,6 +2,7 @@ import { clusterPath } from '../../../activities/azure/machines/machines-api.ts'
 import { distinctGroups, mostGroupsRead, namedGroups } from '../../../activities/azure/reservations/group-id.ts'
 import { managesMachines } from '../../../api/config.ts'
 import { type AzureRole, machinesRole, reservationsRole, roleName } from '../../../api/rights/azure-roles.ts'
+import { present } from '../../document/words.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { whyOf } from '../../picture/missing.ts'
 import { type Check, type Finding, fail, ok, warn } from './check.ts'
@@ -26,15 +27,13 @@ function builtInNeeds({ config, cloud }: DoctorContext): readonly Need[] {
     {
       scope: group,
       role: 'Virtual Machine Contributor',
-      actions: [
+      actions: present(
         'Microsoft.Compute/virtualMachines/read',
         'Microsoft.Compute/virtualMachines/write',
         'Microsoft.Compute/virtualMachines/delete',
         'Microsoft.Compute/disks/delete',
-        ...(config.JOINER_BILLING_EXTENSION && cloud.isKnown
-          ? ['Microsoft.Compute/virtualMachines/extensions/write']
-          : []),
-      ],
+        config.JOINER_BILLING_EXTENSION && cloud.isKnown && 'Microsoft.Compute/virtualMachines/extensions/write',
+      ),
     },
     {
       scope: group,

@@ -13,6 +13,7 @@ import { isAdopted, isAksMachine } from '../../../core/node-claim/aks-machine.ts
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { printableStart } from '../../../core/values/printable.ts'
+import { present } from '../../document/words.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { clusterScene, nodeClaims } from '../../picture/from-cluster.ts'
 import { whyOf } from '../../picture/missing.ts'
@@ -109,18 +110,15 @@ function remediesOf(lost: readonly Known[], listed: Listed): readonly string[] {
     return `to give NodeClaim ${metadata.name} that VM: kubectl annotate nodeclaim ${metadata.name} ${annotations.adoptedFrom}=${uid}`
   })
   const missing = of('missing').map(({ name }) => name)
-  return [
+  return present(
     ...[...groups].map(
       (name) => `if the nodes are in ${name}, set azure.nodeResourceGroup (AZURE_NODE_RESOURCE_GROUP) to it`,
     ),
     ...namesakes.slice(0, mostNamed),
     ...[...clusters].map((name) => `if this cluster is "${name}", set cluster.name (CLUSTER_NAME) to it`),
-    ...(missing.length === 0
-      ? []
-      : [
-          `if these VMs were deleted on purpose: kubectl delete nodeclaim ${missing.slice(0, mostNamed).join(' ')}${missing.length > mostNamed ? ' ...' : ''}`,
-        ]),
-  ]
+    missing.length !== 0 &&
+      `if these VMs were deleted on purpose: kubectl delete nodeclaim ${missing.slice(0, mostNamed).join(' ')}${missing.length > mostNamed ? ' ...' : ''}`,
+  )
 }
 
 function groupIn(providerId = ''): string | undefined {

@@ -5,7 +5,7 @@ import { timelineOf } from '../../../core/history/timeline.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { CsvCell, CsvTable } from '../../document/csv.ts'
 import type { Document, Table } from '../../document/document.ts'
-import { ago, hoursText, usd } from '../../document/words.ts'
+import { ago, hoursText, present, usd } from '../../document/words.ts'
 
 /** All lifecycles for people. `now`: epoch ms. */
 export function livesTable(rows: readonly LifeRow[], now: number): Table {
@@ -96,28 +96,17 @@ function countsText(counts: Readonly<Record<string, number>>): string {
 /** What the history does not contain, for people. `askedMs`: the beginning that was asked for. */
 export function coverageNotes(history: History, askedMs: number): readonly string[] {
   const { lives, commands, sinceMs, retentionMs, unreadable, withoutVm = 0 } = history
-  return [
-    ...(lives.length + commands.length + unreadable > 0
-      ? []
-      : [
-          `note: Temporal knows no lifecycle of this cluster since ${timeText(sinceMs)}; if joiner status counts NodeClaims, its database or the namespace was emptied, and what it knew of nodes before is lost`,
-        ]),
-    ...(sinceMs <= askedMs || retentionMs === undefined
-      ? []
-      : [
-          `note: Temporal keeps ended lifecycles for ${ago(retentionMs)} in this namespace, so nothing before ${timeText(sinceMs)} is complete; to keep more: temporal operator namespace update --retention 168h --namespace NAME`,
-        ]),
-    ...(unreadable === 0
-      ? []
-      : [
-          `note: ${unreadable} lifecycles have no readable facts: they were terminated, began under another version, or are encrypted with a key that is missing here (JOINER_TEMPORAL_ENCRYPTION_KEYS)`,
-        ]),
-    ...(withoutVm === 0
-      ? []
-      : [
-          `note: the VMs of ${withoutVm} lifecycles under way are not known yet: Temporal's list has them once their Nodes have joined; joiner node shows what they wait for`,
-        ]),
-  ]
+  return present(
+    lives.length + commands.length + unreadable === 0 &&
+      `note: Temporal knows no lifecycle of this cluster since ${timeText(sinceMs)}; if joiner status counts NodeClaims, its database or the namespace was emptied, and what it knew of nodes before is lost`,
+    sinceMs > askedMs &&
+      retentionMs !== undefined &&
+      `note: Temporal keeps ended lifecycles for ${ago(retentionMs)} in this namespace, so nothing before ${timeText(sinceMs)} is complete; to keep more: temporal operator namespace update --retention 168h --namespace NAME`,
+    unreadable !== 0 &&
+      `note: ${unreadable} lifecycles have no readable facts: they were terminated, began under another version, or are encrypted with a key that is missing here (JOINER_TEMPORAL_ENCRYPTION_KEYS)`,
+    withoutVm !== 0 &&
+      `note: the VMs of ${withoutVm} lifecycles under way are not known yet: Temporal's list has them once their Nodes have joined; joiner node shows what they wait for`,
+  )
 }
 
 const lifeColumns: readonly (readonly [string, (row: LifeRow) => CsvCell])[] = [

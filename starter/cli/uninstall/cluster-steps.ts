@@ -7,7 +7,7 @@ import { resourcePath } from '../../../activities/kubernetes/client/resources.ts
 import { ownedNames } from '../../../api/rights/rights.ts'
 import { runningCommands } from '../../../core/workflow-queries.ts'
 import { CommandError } from '../../document/reported-error.ts'
-import { counted, few } from '../../document/words.ts'
+import { counted, few, present } from '../../document/words.ts'
 import {
   converted,
   convertedNames,
@@ -50,12 +50,10 @@ export function settleStep(uninstallation: Uninstallation): Step {
     const claims = (await ownClaims(kubernetes)).filter((claim) => !isSettled(claim))
     const commands = (await temporal.client.workflow.count(runningCommands(temporal.cluster))).count
     if (claims.length === 0 && commands === 0) return undefined
-    const parts = [
-      ...(claims.length === 0
-        ? []
-        : [`${counted(claims.length, 'NodeClaim')} being launched or deleted (${namesOf(claims)})`]),
-      ...(commands === 0 ? [] : [counted(commands, 'disruption command')]),
-    ]
+    const parts = present(
+      claims.length !== 0 && `${counted(claims.length, 'NodeClaim')} being launched or deleted (${namesOf(claims)})`,
+      commands !== 0 && counted(commands, 'disruption command'),
+    )
     return parts.join(' and ')
   }
   const run = async () => {

@@ -8,7 +8,7 @@ import { describeInstallation, ownershipOf } from '../../../core/installation.ts
 import { nameOwner } from '../../bridge/cluster-loops.ts'
 import { say } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
-import { counted } from '../../document/words.ts'
+import { counted, present } from '../../document/words.ts'
 import { clusterScene, object } from '../../picture/from-cluster.ts'
 import { LackingError, whyOf } from '../../picture/missing.ts'
 import { readWhole } from '../../picture/picture.ts'
@@ -180,20 +180,15 @@ async function remains(uninstallation: Uninstallation): Promise<readonly string[
   ])
   const installed = crds.flat()
   const isReleased = deployments.length > 0 || settings !== undefined
-  const lines = [
-    ...(isReleased ? [`what Helm installed: helm uninstall ${release} --namespace ${namespace}`] : []),
+  const lines = present(
+    isReleased && `what Helm installed: helm uninstall ${release} --namespace ${namespace}`,
     ...(options.nodes === 'remove' ? [] : nodeLines(claims, options.nodes === 'karpenter')),
-    ...(installed.length > 0 && options.nodes !== 'karpenter'
-      ? [
-          `${counted(installed.length, 'CRD')}; with them go all NodePools, AKSNodeClasses and NodeClaims: kubectl delete crd ${installed.join(' ')}`,
-        ]
-      : []),
-    ...(closed > 0
-      ? [
-          `${counted(closed, 'closed workflow')} in Temporal's namespace "${temporal.namespace}", until its retention ends them: joiner admin uninstall --cluster-name ${temporal.cluster} --delete-history`,
-        ]
-      : []),
-  ]
+    installed.length > 0 &&
+      options.nodes !== 'karpenter' &&
+      `${counted(installed.length, 'CRD')}; with them go all NodePools, AKSNodeClasses and NodeClaims: kubectl delete crd ${installed.join(' ')}`,
+    closed > 0 &&
+      `${counted(closed, 'closed workflow')} in Temporal's namespace "${temporal.namespace}", until its retention ends them: joiner admin uninstall --cluster-name ${temporal.cluster} --delete-history`,
+  )
   return lines.length === 0 ? [] : ['what stays:', ...lines.map((line) => `  ${line}`)]
 }
 
