@@ -21,11 +21,7 @@ export function isUntouched({ metadata, status }: NodeClaim): boolean {
  * Whether the lifecycle of a claim rests and has nothing to hear of: its node is initialized and stays. `now`: epoch ms.
  */
 export function isSettled(
-  {
-    cache,
-    nodeRules,
-    now,
-  }: { readonly cache: ClusterCache; readonly nodeRules: NodeRules; readonly now: () => number },
+  at: { readonly cache: ClusterCache; readonly nodeRules: NodeRules; readonly now: () => number },
   claim: NodeClaim,
 ): boolean {
   const { metadata, status } = claim
@@ -35,12 +31,12 @@ export function isSettled(
     metadata.annotations[annotations.holdUntil] !== undefined
   )
     return false
-  const node = claimNode({ cache }, claim)
+  const node = claimNode(at, claim)
   return (
     node !== undefined &&
     !hasLostNode(claim, node) &&
     !isDeleting(node) &&
-    !needsLook({ before: undefined, after: node }, nodeRules, now())
+    !needsLook({ before: undefined, after: node }, at.nodeRules, at.now())
   )
 }
 

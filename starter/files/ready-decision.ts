@@ -38,17 +38,8 @@ export interface ReadyDecision {
 }
 
 /** Indexes the cluster for an evaluation, which is that of production. */
-export function readyDecision({
-  cluster,
-  instanceTypes,
-  now,
-  scheduling,
-  policy,
-  nominated,
-  deletionCosts,
-  isOpen = () => true,
-  ...gates
-}: DecisionInput): ReadyDecision {
+export function readyDecision({ cluster, isOpen = () => true, ...input }: DecisionInput): ReadyDecision {
+  const { instanceTypes, now, scheduling, policy, nominated, deletionCosts, ...gates } = input
   const index = indexOf(cluster)
   const { wellKnownLabels: wellKnown } = scheduling
   const moment = { now, wellKnownLabels: wellKnown }

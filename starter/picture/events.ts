@@ -1,6 +1,7 @@
 // Parts of a picture that are events.
 import { decodeMeta } from '../../activities/kubernetes/cache/decode-meta.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import type { ObjectMeta } from '../../core/objects.ts'
 import { listed } from './from-cluster.ts'
 import type { Part } from './picture.ts'
 
@@ -52,13 +53,7 @@ export function eventsOf(uids: readonly string[], namespace: string): Part<reado
 }
 
 /** Events of a NodeClaim, also of one that is gone. `uid`: its first eight characters suffice. */
-export function eventsOfClaim({
-  name,
-  uid,
-}: {
-  readonly name: string
-  readonly uid: string
-}): Part<readonly EventFacts[]> {
+export function eventsOfClaim({ name, uid }: Pick<ObjectMeta, 'name' | 'uid'>): Part<readonly EventFacts[]> {
   const all = eventsWhere(`involvedObject.kind=NodeClaim,involvedObject.name=${name}`, 'default')
   const isOwn = (json: Json) => (json as EventJson).involvedObject?.uid?.startsWith(uid) === true
   return { ...all, read: async (source) => eventFacts((await all.read(source)).filter(isOwn)) }

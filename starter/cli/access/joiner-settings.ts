@@ -35,6 +35,13 @@ interface PodTemplate {
   }[]
 }
 
+interface WantedSettings {
+  readonly namespace: string
+  readonly deployments: readonly string[]
+  /** Whether a variable is of use here. */
+  readonly wanted: (name: string) => boolean
+}
+
 /** Joiner's settings as its processes in the cluster have them, and what of them could not be read. */
 export interface InstalledSettings {
   readonly settings: Readonly<Settings>
@@ -46,19 +53,11 @@ export interface InstalledSettings {
 /**
  * Reads Joiner's settings from the cluster: the ConfigMap `joiner-settings`, over which the Deployment's own variables stand. Files of Secrets and
  * ConfigMaps that they name are written to a folder of this process, which nobody else may read. What the caller may not read is left out, with a note.
- * `wanted`: whether a variable is of use here. Errors: `CommandError` where Joiner is not installed in the namespace, or its settings cannot be read.
+ * Errors: `CommandError` where Joiner is not installed in the namespace, or its settings cannot be read.
  */
 export async function installedSettings(
   client: KubernetesClient,
-  {
-    namespace,
-    deployments,
-    wanted,
-  }: {
-    readonly namespace: string
-    readonly deployments: readonly string[]
-    readonly wanted: (name: string) => boolean
-  },
+  { namespace, deployments, wanted }: WantedSettings,
 ): Promise<InstalledSettings> {
   const settings: Settings = { ...(await settingsMap(client, namespace)) }
   const notes: string[] = []

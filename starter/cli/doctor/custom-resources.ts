@@ -176,18 +176,16 @@ interface Claim {
   }
 }
 
-/** Whether somebody needs v1beta1 of NodeClaims, which is not served. `crd`: undefined where it may not be read. */
-export function unservedFinding({
-  crd,
-  claims,
-  now,
-  namespace,
-}: {
+interface OldClaims {
+  /** Undefined: it may not be read. */
   readonly crd: Json | undefined
   readonly claims: readonly Json[]
   readonly now: number
   readonly namespace: string
-}): Finding {
+}
+
+/** Whether somebody needs v1beta1 of NodeClaims, which is not served. */
+export function unservedFinding({ crd, claims, now, namespace }: OldClaims): Finding {
   const found = [...storedFindings(crd), ...writerFindings(claims as unknown as readonly Claim[], now, namespace)]
   if (found.length > 0) return worst(found)
   if (crd !== undefined) return ok(`${oldClaims.crd}: ${oldClaims.version} is not served, and nothing needs it`)

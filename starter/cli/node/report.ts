@@ -161,16 +161,10 @@ function tried(lifecycle: LifecycleFacts | undefined): Pick<NodeRow, 'attempt' |
   }
 }
 
+type Helped = Pick<NodeDetails, 'row' | 'lifecycle'> & { readonly report?: Pick<NodeReport, 'remedies'> }
+
 /** What helps: first what ends its cause, as `joiner why node` and the page say it, and ending it by force at last. */
-export function remediesOf({
-  row,
-  lifecycle,
-  report,
-}: {
-  readonly row: NodeRow
-  readonly lifecycle?: LifecycleFacts
-  readonly report?: Pick<NodeReport, 'remedies'>
-}): readonly string[] {
+export function remediesOf({ row, lifecycle, report }: Helped): readonly string[] {
   const { nodeClaim, hold, phase } = row
   const { remedies = [] } = report ?? {}
   const isSaid = (command: string) => remedies.some((remedy) => remedy.includes(command))

@@ -70,17 +70,9 @@ function names(value: string, before: readonly string[] = []): readonly string[]
 }
 
 /** The options as a request holds them. */
-export function asked({
-  nodepool,
-  node,
-  disruptionReason,
-  budget,
-  ignoreConsolidateAfter: now,
-}: Partial<RequestOptions>): PlanOptions {
-  return {
-    ...defined({ nodePools: nodepool, nodes: node, reasons: disruptionReason, budget }),
-    ...(now === true ? { now } : {}),
-  }
+export function asked(options: Partial<RequestOptions>): PlanOptions {
+  const { nodepool: nodePools, node: nodes, disruptionReason: reasons, budget, ignoreConsolidateAfter: now } = options
+  return defined({ nodePools, nodes, reasons, budget, now })
 }
 
 /** What a pause or resume is about, as it stands on the command line. */

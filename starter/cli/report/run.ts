@@ -15,14 +15,8 @@ import { launchesSection, nodesSection, refusalsSection, usdText } from './nodes
 import { type Measured, measuredWaits } from './prometheus.ts'
 
 /** Reads, sums up and prints or writes. Returns the exit code. */
-export async function report({
-  since,
-  output,
-  outputFile,
-  prometheus,
-  prometheusMatch,
-  ...where
-}: ReportOptions): Promise<number> {
+export async function report(options: ReportOptions): Promise<number> {
+  const { since, output, outputFile, prometheus, prometheusMatch, ...where } = options
   return withTemporal(where, async (access) => {
     const nowMs = Date.now()
     const history = await historyOf(access, { sinceMs: since, nowMs })

@@ -79,16 +79,14 @@ function scenarioRemarks({ value }: SourceDocument): readonly string[] {
   return unknownRemarks(unknown)
 }
 
+interface ManifestInput {
+  readonly inputs: readonly InputFile[]
+  readonly documents: readonly SourceDocument[]
+  readonly catalog: Catalog | undefined
+}
+
 async function loadManifests(
-  {
-    inputs,
-    documents,
-    catalog,
-  }: {
-    readonly inputs: readonly InputFile[]
-    readonly documents: readonly SourceDocument[]
-    readonly catalog: Catalog | undefined
-  },
+  { inputs, documents, catalog }: ManifestInput,
   { overrides, complete, disruption, policy = 'joiner' }: LoadSettings,
 ): Promise<Loaded> {
   const manifests = documents.flatMap(manifestsOf)
