@@ -11,8 +11,8 @@ export const scenarios = {
   'install-pods': ['docs/install-aks.md'],
   'from-cluster-autoscaler': ['docs/from-cluster-autoscaler.md'],
   operate: [
-    'docs/operations.md',
     'docs/pauses.md',
+    'docs/operations.md',
     'docs/plans.md',
     'docs/nodes.md',
     'docs/temporal.md',

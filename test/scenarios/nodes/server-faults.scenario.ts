@@ -244,7 +244,7 @@ describe('the process that leads is cut off', () => {
       await wait(minute)
       await world.scale('inflate', 5)
       // Temporal gives a step to either of them, and what the one that is cut off takes is tried again.
-      // One that lacks Azure alone goes on taking them, each for 30 s (docs/recovery.md): chance decides when the other has had them all.
+      // One that lacks Azure alone goes on taking them, each for 30 s (docs/recovery-limits.md): chance decides when the other has had them all.
       await untilSizes('6 6 6 5 1', isSucceeded ? 3.5 * minute : (minutes + 1) * minute)
       if (isSucceeded) expect(Date.now() - sinceMs).toBeLessThan(5 * minute)
       for (const lease of isSucceeded ? ['joiner-planner', 'joiner-bridge', 'joiner-maintenance'] : [])
