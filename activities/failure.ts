@@ -12,7 +12,7 @@ const soonMs = 100
 /**
  * Translates a failure into Temporal's; the only place that does. The message is short and has no request bodies, the type names the failure. The
  * wait is Azure's or Kubernetes', else one that suits the failure, so that retries are not spent on what only a user can fix.
- * Everything is retried: a result that must not be retried is a value, not an exception.
+ * Everything is retried but `claimBeingDeleted`: a result that must not be retried is a value, not an exception.
  */
 export function toFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure || error instanceof CompleteAsyncError)

@@ -1,4 +1,5 @@
-import { isCancellation, TemporalFailure } from '@temporalio/workflow'
+import { ApplicationFailure, isCancellation, TemporalFailure } from '@temporalio/workflow'
+import { notBeingDeleted } from '../core/node-claim/lifecycle.ts'
 
 /** Returns the message of what made an activity fail. */
 export function causeMessage(error: unknown): string {
@@ -12,4 +13,9 @@ export function causeMessage(error: unknown): string {
  */
 export function isFailedAttempt(error: unknown): boolean {
   return error instanceof TemporalFailure && !isCancellation(error)
+}
+
+/** Whether a step was refused since its claim is not being deleted. */
+export function isRefusedEnd(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof ApplicationFailure && error.cause.type === notBeingDeleted
 }

@@ -18,7 +18,7 @@ import { limits } from '../core/node-claim/limits.ts'
 import type { Phase } from '../core/node-claim/phase.ts'
 import { limitText } from '../core/values/time.ts'
 import { clusterSteps, clusterWaits, deletions, kubernetes, launches, readyWaits } from './activities.ts'
-import { causeMessage, isFailedAttempt } from './cause-message.ts'
+import { causeMessage, isFailedAttempt, isRefusedEnd } from './cause-message.ts'
 import { LifeRecord } from './life-record.ts'
 import { type LifecycleStatus, lifecycleStatusQuery, pokeSignal } from './messages.ts'
 import { NodeRequests } from './node-requests.ts'
@@ -160,7 +160,7 @@ class Lifecycle {
       case 'steady':
         return this.#rest(step)
       case 'terminate':
-        return this.#terminate(step)
+        return this.#terminate(step).catch((error: unknown) => this.#goOn(error))
       case 'finished':
         return step
     }
@@ -323,6 +323,13 @@ class Lifecycle {
         { claim: this.#claim, isVmGone },
       ])
     return { kind: 'finished' }
+  }
+
+  /** A restore of etcd has taken back the deletion of the claim, which is evaluated again; not at once, since caches may lag. Errors: any other. */
+  async #goOn(error: unknown): Promise<undefined> {
+    if (!isRefusedEnd(error)) throw error
+    this.#drainWaits = undefined
+    await condition(() => this.#poked, 1000)
   }
 
   /** Runs one activity. If something delays the drain for long, it returns to report the cause. `cutShort`: a new run is due. */

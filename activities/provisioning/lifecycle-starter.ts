@@ -36,18 +36,13 @@ export class LifecycleStarter {
     return this.#started.has(claim.metadata.uid)
   }
 
-  /**
-   * Starts a claim's lifecycle unless it runs. `isNew`: the claim was created just now and nothing has happened to it; `isAnew`: a run that goes on is
-   * ended first, since it is about what is not so any more.
-   */
-  async start(claim: NodeClaim, { isNew = false, isAnew = false } = {}): Promise<void> {
+  /** Starts a claim's lifecycle unless it runs. `isNew`: the claim was created just now and nothing has happened to it. */
+  async start(claim: NodeClaim, { isNew = false } = {}): Promise<void> {
     try {
       await this.#starts.start((areUsable) =>
         this.#client.workflow.start<typeof nodeClaimLifecycle>('nodeClaimLifecycle', {
           ...this.#options(claim, { isNew, areUsable }),
-          workflowIdConflictPolicy: isAnew
-            ? WorkflowIdConflictPolicy.TERMINATE_EXISTING
-            : WorkflowIdConflictPolicy.USE_EXISTING,
+          workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
           requestEagerStart: true,
         }),
       )

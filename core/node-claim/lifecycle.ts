@@ -66,6 +66,9 @@ export interface Moment {
   readonly isClockWrong?: boolean
 }
 
+/** Type of the failure of a step that ends a node whose claim is not being deleted: a restore of etcd has taken the deletion back, or nobody asked for it. */
+export const notBeingDeleted = 'NotBeingDeleted'
+
 /** Returns the next step of the lifecycle of the claim with this UID; `claim` is the present object of its name. */
 export function nextStep(
   claim: NodeClaim | undefined,

@@ -21,9 +21,9 @@ function fakeTemporal(listed: () => readonly string[], loops: { running: boolean
   const sent: string[] = []
   let answers = Promise.resolve()
   const workflow = {
-    start: async (_: string, { workflowId, workflowIdConflictPolicy: policy }: Record<string, string>) => {
+    start: async (_: string, { workflowId }: Record<string, string>) => {
       await answers
-      sent.push(`${policy === 'TERMINATE_EXISTING' ? 'begin anew' : 'start'} ${workflowId}`)
+      sent.push(`start ${workflowId}`)
     },
     signalWithStart: async (_: string, { workflowId }: { workflowId: string }) => {
       await answers
@@ -154,18 +154,18 @@ describe('the bridge', () => {
     expect(lifecyclesIn(sent)).toEqual([`poke ${idOf('c1')}`])
   })
 
-  test('begins the lifecycle anew of a NodeClaim whose deletion a restore of etcd takes back: it would try to end the node for ever', async () => {
+  test('pokes the lifecycle of a NodeClaim whose deletion a restore of etcd takes back', async () => {
     const { cluster, bridge, sent, idOf } = await world(3)
     bridge.start()
     await pass(100)
     cluster.edit('nodeclaims', 'c1', { metadata: { deletionTimestamp: new Date(0).toISOString() } })
     await pass(100)
     cluster.edit('nodeclaims', 'c1', { metadata: { deletionTimestamp: null } })
-    await pass(100)
-    expect(lifecyclesIn(sent)).toEqual([`poke ${idOf('c1')}`, `begin anew ${idOf('c1')}`])
+    await pass(5000)
+    expect(lifecyclesIn(sent)).toEqual([`poke ${idOf('c1')}`, `poke ${idOf('c1')}`])
   })
 
-  test('begins the lifecycle anew of a NodeClaim that was gone and is back', async () => {
+  test('pokes the lifecycle of a NodeClaim that was gone and is back, which begins it where it has ended', async () => {
     const { cluster, bridge, sent, idOf } = await world(3)
     bridge.start()
     await pass(100)
@@ -174,7 +174,7 @@ describe('the bridge', () => {
     await pass(100)
     cluster.server.objects.store(path, claim)
     await pass(100)
-    expect(lifecyclesIn(sent)).toEqual([`poke ${idOf('c1')}`, `begin anew ${idOf('c1')}`])
+    expect(lifecyclesIn(sent)).toEqual([`poke ${idOf('c1')}`, `poke ${idOf('c1')}`])
   })
 
   test('that takes over ends what is of another form before it tells anybody anything, also of what changes meanwhile', async () => {

@@ -182,8 +182,7 @@ export class Bridge {
       this.#gone.note(before)
       return
     }
-    // The lifecycle would try for ever to end the node, which the cluster refuses.
-    if (this.#gone.isBack(before, after)) this.#queue.add(`anew/${name}`)
+    if (this.#gone.isBack(before, after)) this.#poke(name, 'the NodeClaim is back')
     else if (before === undefined) {
       // A claim made by hand has nobody else. One with the finalizer is a planner's, which starts its lifecycle itself, perhaps in another process.
       if (isUntouched(after)) this.#queue.add(`begin/${name}`)
@@ -242,7 +241,7 @@ export class Bridge {
     if (claim === undefined) return void this.#causes.delete(name)
     if (action === 'begin') await deps.lifecycles.start(claim, { isNew: isUntouched(claim) })
     else if (action === 'poke' || action === 'vanished') await deps.lifecycles.poke(claim, why)
-    else await deps.lifecycles.start(claim, { isAnew: action === 'anew' })
+    else await deps.lifecycles.start(claim)
     if (this.#causes.get(name) === why) this.#causes.delete(name)
     this.#vanished.delete(claim.metadata.uid)
   }

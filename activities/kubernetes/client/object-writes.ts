@@ -1,3 +1,5 @@
+import { ApplicationFailure } from '@temporalio/common'
+import { notBeingDeleted } from '../../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { decodeNode } from '../cache/decode.ts'
 import type { ClaimRef } from '../contract.ts'
@@ -34,13 +36,14 @@ export async function liveUnlessDeleting(deps: ObjectWritesDeps, ref: ClaimRef):
 /**
  * Returns the claim of an irreversible step; undefined when it is gone. The step is refused for a claim that is not being deleted, whoever scheduled
  * it: Temporal decides when a step runs, the cluster whether (docs/temporal-access.md).
- * Errors: the claim is not being deleted.
+ * Errors: the claim is not being deleted, which is not tried again: its lifecycle evaluates the claim instead.
  */
 export async function claimBeingDeleted(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   const claim = await liveUnlessDeleting(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
-    throw new Error(
+    throw ApplicationFailure.nonRetryable(
       `NodeClaim ${ref.name}: metadata.deletionTimestamp is not set, so neither its pods nor its VM are touched; to end the node: kubectl delete nodeclaim ${ref.name}`,
+      notBeingDeleted,
     )
   return claim
 }

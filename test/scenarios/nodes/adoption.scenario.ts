@@ -1,8 +1,13 @@
 // NodeClaims are lost while Joiner is away (a restore of etcd, a CRD that was forced away): the machines that run pods get them again.
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { parseWithheld, withheldMapName, withheldText } from '../../../api/withheld-machines.ts'
+import { lifecycleId } from '../../../core/task-queues.ts'
+import { clusterName } from '../../../deploy/local/cluster.ts'
+import { lifecycleStatusQuery } from '../../../workflows/messages.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import type { FastWorld } from '../../fast/world/fast-world.ts'
 import { isTrue, type Seen, World } from '../../world.ts'
-import { afterAll, beforeAll, expect, test } from '../scenario.ts'
+import { afterAll, beforeAll, expect, fastTest, test } from '../scenario.ts'
 
 let world: World
 
@@ -168,3 +173,35 @@ test('Nodes that are being deleted by then are drained within the budget of thei
     ).size,
   ).toBe(4)
 })
+
+fastTest(
+  'a NodeClaim whose deletion a restore of etcd takes back while Joiner is away stays, with its node',
+  async () => {
+    const { objects } = (world.servers.fast as FastWorld).cluster.server
+    const bound = async (minAvailable: number) => {
+      await world.apply({ ...mostlyThere, spec: { ...mostlyThere.spec, minAvailable } })
+      const allows = () =>
+        (objects.of('poddisruptionbudgets')[0]?.['status'] as Json | undefined)?.['disruptionsAllowed']
+      await world.until(`${minAvailable} pods must be there`, async () => allows() === 3 - minAvailable)
+    }
+    await world.until('three pods run', async () => (await world.running('apart')) === 3)
+    await bound(3)
+    const claim = (await claims()).find(
+      ({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'] === 'general',
+    ) as Seen
+    const pods = await podUids()
+    const backup = ['/apis/karpenter.sh/v1/nodeclaims/', '/api/v1/nodes/aks-']
+      .map((path) => `${path}${nameOf(claim)}`)
+      .map((path) => [path, objects.require(path)] as const)
+    const handle = world.temporal.workflow.getHandle(lifecycleId(clusterName, claim.metadata))
+    const status = () => handle.query(lifecycleStatusQuery)
+    await world.operator.kubectl(['delete', 'nodeclaim', nameOf(claim), '--wait=false'])
+    await world.until('its drain is held up', async () => (await status()).drain !== undefined)
+    await world.crash()
+    for (const [path, object] of backup) objects.store(path, object)
+    world.startJoiner()
+    await world.until('it rests', async () => (await status()).phase === 'Ready')
+    expect(await podUids()).toEqual(pods)
+    await bound(2)
+  },
+)
