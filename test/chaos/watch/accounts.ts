@@ -4,6 +4,7 @@ import { podReport } from '../../../starter/answers/pod-report.ts'
 import { readPod } from '../../../starter/picture/pod-picture.ts'
 import { metaOf } from '../../fast/kubernetes/api/objects.ts'
 import type { Scene, StagedPool } from '../scene.ts'
+import { LifeAccounts } from './life-accounts.ts'
 import { NodeAccounts } from './node-accounts.ts'
 import { type Condition, cpusOf, isGoing, isTrue } from './objects-seen.ts'
 
@@ -23,11 +24,12 @@ interface PodSeen extends Json {
 interface Untrue {
   readonly ofPods: readonly string[]
   readonly ofNodes: readonly string[]
+  readonly ofLives: readonly string[]
 }
 
-const nothing: Untrue = { ofPods: [], ofNodes: [] }
+const nothing: Untrue = { ofPods: [], ofNodes: [], ofLives: [] }
 
-/** Holds what `joiner why pod` and `joiner why node` say at a time against the objects that there are then. */
+/** Holds what `joiner why pod`, `joiner why node` and `joiner node list` say at a time against the objects that there are then. */
 export class Accounts {
   readonly #scene: Scene
   #lookedMs = 0
@@ -38,10 +40,12 @@ export class Accounts {
   /** Since when each pod is said to have a node planned, by UID. */
   readonly #planned = new Map<string, number>()
   readonly #nodes: NodeAccounts
+  readonly #lives: LifeAccounts
 
   constructor(scene: Scene) {
     this.#scene = scene
     this.#nodes = new NodeAccounts(scene)
+    this.#lives = new LifeAccounts(scene)
     this.#calmSinceMs = scene.nowMs
   }
 
@@ -63,12 +67,17 @@ export class Accounts {
     if (nowMs - this.#calmSinceMs < settledMs) {
       this.#planned.clear()
       this.#nodes.forget()
+      this.#lives.forget()
       return nothing
     }
     const byWorkload = Map.groupBy(waiting, (pod) => metaOf(pod).labels?.['app'] ?? '')
     const some = [...byWorkload.values()].flatMap((own) => own.slice(0, 1)).slice(0, mostPods)
-    const [ofPods, ofNodes] = await Promise.all([Promise.all(some.map((pod) => this.#lookAt(pod))), this.#nodes.look()])
-    return { ofPods: ofPods.flat(), ofNodes }
+    const [ofPods, ofNodes, ofLives] = await Promise.all([
+      Promise.all(some.map((pod) => this.#lookAt(pod))),
+      this.#nodes.look(),
+      this.#lives.look(),
+    ])
+    return { ofPods: ofPods.flat(), ofNodes, ofLives }
   }
 
   /** Whether Joiner sees what there is, and can do something about it. */

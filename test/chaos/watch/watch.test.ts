@@ -205,6 +205,20 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
     for (const name of ['a', 'b']) stage.edit('nodeclaims', name, disrupted())
   },
   'account of a node': saidOfNode,
+  'account of a lifecycle': async ({ scene, edit }) => {
+    const { pools } = plan
+    await scene.world.apply(
+      nodeClass(),
+      ...pools.map((pool) => poolObject({ ...pool, revision: 0 })),
+      ...plan.workloads.flatMap(workloadObjects),
+    )
+    scene.world.startJoiner('joiner-0')
+    await wait(3 * 60_000)
+    scene.fast.cut('joiner-0', 'kubernetes', 60 * 60_000)
+    for (const name of scene.fast.cluster.names('nodeclaims'))
+      edit('nodeclaims', name, { metadata: { deletionTimestamp: new Date(scene.nowMs).toISOString() } })
+    await wait(12 * 60_000)
+  },
   limit: async ({ scene, put }) => {
     for (const cpuLimit of [16, 8]) await scene.edit('default', { cpuLimit })
     await wait(longMs)
