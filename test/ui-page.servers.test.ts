@@ -137,7 +137,10 @@ describe('the cluster', () => {
         remedies: [hostile],
       } as const,
     ]
-    const cluster: ClusterView = viewOf([node], { pending, missing: [hostile] })
+    const cluster: ClusterView = viewOf([node], {
+      pending,
+      missing: [{ what: hostile, why: hostile, remedy: hostile }],
+    })
     await onPage(
       '#/',
       async ({ page, watched: { complaints } }) => {

@@ -1,7 +1,8 @@
 // What `joiner top` and `joiner ui` watch, while the API server goes away.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KubernetesClient } from '../activities/kubernetes/client/client.ts'
-import { ClusterWatch } from '../starter/view/cluster-watch.ts'
+import type { Missing } from '../starter/picture/gaps.ts'
+import { ClusterWatch } from '../starter/picture/watch/from-watch.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { World } from './world.ts'
 
@@ -22,12 +23,12 @@ afterAll(() => world?.stop())
 test('after the API server was killed the view goes on', async () => {
   const client = await KubernetesClient.load(world.installation.operatorKubeconfig)
   const watch = await ClusterWatch.start({ client, namespace: 'joiner' })
-  const said: string[] = []
+  const said: Missing[] = []
   watch.onChange(({ missing }) => said.push(...missing))
   const { nodes } = watch.view()
   try {
     await world.restartServer('kube-apiserver', 2000)
-    expect(said.filter((text) => text.startsWith('pods: the API server is not reached'))).not.toEqual([])
+    expect(said).toContainEqual(expect.objectContaining({ what: 'pods', asOfMs: expect.any(Number) as number }))
     await world.scale('inflate', 1)
     await world.until('the view has a pod less', async () => watch.view().totals.pods === 1)
     await world.until('nothing is missing', async () => watch.view().missing.length === 0)

@@ -16,8 +16,8 @@ import { type ShownMove, shownMove } from '../cli/shared/kept-json.ts'
 import { type Document, type Part, section } from '../document/document.ts'
 import { ago, counted, monthly } from '../document/words.ts'
 import type { EventFacts } from '../picture/events.ts'
+import { gapLines } from '../picture/gaps.ts'
 import { headlineOf, headlineText, standingOf } from '../picture/headline.ts'
-import { missingLines } from '../picture/missing.ts'
 import type { NodePicture } from '../picture/node-picture.ts'
 import { drainStory } from './drain-story.ts'
 import { remediesOf } from './remedies.ts'
@@ -112,7 +112,7 @@ export function nodeReport(facts: NodePicture): NodeReport {
     remedies: drain?.remedies ?? remediesOf(moves, facts),
     again: againOf(facts),
     events: events.slice(0, mostEvents),
-    notRead: [...missingLines(facts.missing ?? []), ...(facts.damaged ?? [])],
+    notRead: gapLines(facts),
   }
 }
 

@@ -25,7 +25,7 @@ import { type ShownMove, shownMove } from '../cli/shared/kept-json.ts'
 import { type Document, type Part, section } from '../document/document.ts'
 import { ago, counted, present } from '../document/words.ts'
 import type { EventFacts } from '../picture/events.ts'
-import { missingLines } from '../picture/missing.ts'
+import { gapLines } from '../picture/gaps.ts'
 import type { PodPicture, WaitingFacts } from '../picture/pod-picture.ts'
 import { eventSection, movePart, nodeReport } from './node-report.ts'
 import { budgetText, remediesOf } from './remedies.ts'
@@ -79,7 +79,7 @@ export function podReport(facts: PodPicture): PodReport {
     costFrom: costFrom(facts),
     remedies: node === undefined ? waitingRemedies(facts) : remediesOf(moves, node),
     events: events.slice(0, mostEvents),
-    notRead: [...new Set([...missingLines(facts.missing ?? []), ...(facts.damaged ?? []), ...(report?.notRead ?? [])])],
+    notRead: [...new Set([...gapLines(facts), ...(report?.notRead ?? [])])],
   }
 }
 

@@ -7,9 +7,9 @@ import { timeText } from '../../core/values/time.ts'
 import type { TemporalAccess } from '../cli/operate/temporal-access.ts'
 import { present } from '../document/words.ts'
 import type { CostReport } from '../ui/contract.ts'
+import { missingLines } from './gaps.ts'
 import { historyOf } from './history.ts'
 import { type KeptPrices, ledgerOf, prices } from './kept.ts'
-import { missingLines } from './missing.ts'
 import { readPicture } from './picture.ts'
 
 export interface CostSources {

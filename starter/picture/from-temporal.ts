@@ -12,7 +12,8 @@ import type { TemporalAccess } from '../cli/operate/temporal-access.ts'
 import { MissingKeyError } from '../temporal/encryption.ts'
 import { unreadable } from '../temporal/findings/finding.ts'
 import { lookOnce, type ReadClaims } from '../temporal/findings/look.ts'
-import { type Missing, SourceError } from './missing.ts'
+import { type Missing } from './gaps.ts'
+import { SourceError } from './missing.ts'
 import type { ClusterPicture, Moment, Part } from './picture.ts'
 
 const readMs = 15_000

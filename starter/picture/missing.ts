@@ -1,17 +1,10 @@
-// What an answer is made of and could not be read. Nothing that is not known is shown as none: commands say what is missing, why, and what to do.
+// Why sources cannot be read, and what to do about it.
 import { isForbidden, isNotFound, placeOf } from '../../activities/kubernetes/client/api-error.ts'
 import { KubeconfigError } from '../../activities/kubernetes/client/kubeconfig.ts'
+import { defined } from '../../core/values/defined.ts'
 import { printableStart } from '../../core/values/printable.ts'
 import { CommandError, ReportedError } from '../document/reported-error.ts'
-
-/** A source that could not be read. */
-export interface Missing {
-  /** As an operator knows it: `pods`, `ConfigMap joiner-prices`, `Temporal`. */
-  readonly what: string
-  readonly why: string
-  readonly remedy: string
-  readonly isForbidden?: true
-}
+import { type Missing, missingLines } from './gaps.ts'
 
 /** Why a source cannot be read, by whoever knows the remedy as well. */
 export class SourceError extends ReportedError {
@@ -38,13 +31,17 @@ export class LackingError extends CommandError {
 
 const longestReason = 400
 
-/** Returns what is missing, with the remedy for that error. */
-export function missingOf(what: string, error: unknown): Missing {
-  const remedy = remedyOf(what, error)
+/** Returns what is missing, with the remedy for that error. `asOfMs`: it was read, and can be watched no longer. */
+export function missingOf(what: string, error: unknown, asOfMs?: number): Missing {
+  const isWatched = asOfMs !== undefined
+  const missing = { what, remedy: remedyOf(what, error, isWatched ? 'watch' : 'list'), ...defined({ asOfMs }) }
+  if (!isForbidden(error)) return { ...missing, why: whyOf(error) }
   const at = placeOf(error)
-  return isForbidden(error)
-    ? { what, why: `no right to read it${at === undefined ? '' : ` at ${at}`}`, remedy, isForbidden: true }
-    : { what, why: whyOf(error), remedy }
+  return {
+    ...missing,
+    why: `no right to ${isWatched ? 'watch' : 'read'} it${at === undefined ? '' : ` at ${at}`}`,
+    isForbidden: true,
+  }
 }
 
 /** Says that an answer cannot be given, since the API server did not let a source of it be read: why, and what to do. */
@@ -64,14 +61,14 @@ export function whyOf(error: unknown): string {
   return printableStart((said || String(code ?? error)).replaceAll(/\s+/g, ' ').trim(), longestReason)
 }
 
-function remedyOf(what: string | undefined, error: unknown): string {
+function remedyOf(what: string | undefined, error: unknown, verb = 'list'): string {
   if (error instanceof SourceError || error instanceof KubeconfigError) return error.remedy
   if (isForbidden(error))
     return /configmap|joiner-/i.test(what ?? (error as Error).message)
       ? "the role joiner-operator has that right in Joiner's namespace, which --joiner-namespace names"
       : what === undefined
         ? 'the role joiner-operator has that right'
-        : `the role joiner-operator has that right (kubectl auth can-i list ${what.toLowerCase()} --all-namespaces)`
+        : `the role joiner-operator has that right (kubectl auth can-i ${verb} ${what.toLowerCase()} --all-namespaces)`
   if (isNotFound(error)) return 'install the CRDs where Joiner runs (joiner admin crds apply)'
   const { code = '' } = error as { readonly code?: string | number }
   const said = `${code} ${whyOf(error)}`
@@ -93,12 +90,3 @@ const remedies: readonly (readonly [cause: RegExp, remedy: string])[] = [
     'let no proxy answer in its place: HTTPS_PROXY is not read, proxy-url of the kubeconfig is',
   ],
 ]
-
-/** Returns what is missing, those of one reason on one line: `pods, nodes: no right to read it; ask for ...`. */
-export function missingLines(missing: readonly Missing[]): readonly string[] {
-  const groups = Map.groupBy(missing, ({ why, remedy }) => `${why}; ${remedy}`)
-  return [...groups].map(([said, group]) => {
-    const names = [...new Set(group.map(({ what }) => what))].join(', ')
-    return said.startsWith(`${names} `) ? said : `${names}: ${said}`
-  })
-}

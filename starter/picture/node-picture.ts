@@ -19,8 +19,9 @@ import {
   nothing,
   object,
 } from './from-cluster.ts'
+import type { Gaps } from './gaps.ts'
 import { disruptionPauses, evaluations } from './kept.ts'
-import { type Gaps, needed, readPicture, readWhole, type Scene } from './picture.ts'
+import { needed, readPicture, readWhole, type Scene } from './picture.ts'
 
 /** What is read of a node that is being drained. */
 interface DrainFacts {

@@ -4,7 +4,8 @@ import { faultText, type NoteFaults } from '../../api/kept/document.ts'
 import { withCluster } from '../cli/access/cluster.ts'
 import type { ClusterOptions, ConnectionOptions } from '../cli/shared/options.ts'
 import { note } from '../document/print.ts'
-import { LackingError, type Missing, missingLines, missingOf } from './missing.ts'
+import { type Gaps, gapLines } from './gaps.ts'
+import { LackingError, missingOf } from './missing.ts'
 
 /** When a picture is taken, and of which Joiner. */
 export interface Moment {
@@ -45,13 +46,6 @@ type Value<P> = P extends Part<infer T, never> ? T : never
 
 /** Parts that were all read. */
 export type Whole<P extends Parts> = { readonly [K in keyof P]: Value<P[K]> }
-
-/** What a picture lacks. */
-export interface Gaps {
-  readonly missing: readonly Missing[]
-  /** What was read and cannot be used, a line each with the remedy. */
-  readonly damaged: readonly string[]
-}
 
 /** The parts of a picture; one that is undefined could not be read, and `missing` says why. */
 export type ClusterPicture<P extends Parts> = { readonly [K in keyof P]: Value<P[K]> | undefined } & Gaps
@@ -119,8 +113,8 @@ export async function readWhole<S extends Moment, P extends Parts<S & Notes>>(
 }
 
 /** Says what a picture lacks. Returns the exit code of an answer that needs all of it: 1 where anything is missing. */
-export function noteGaps({ missing, damaged }: Gaps): number {
-  const lines = [...missingLines(missing), ...damaged]
+export function noteGaps(gaps: Gaps): number {
+  const lines = gapLines(gaps)
   note(...lines.flatMap((line) => `not read: ${line}`.split('\n')))
   return lines.length === 0 ? 0 : 1
 }

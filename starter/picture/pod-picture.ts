@@ -10,10 +10,10 @@ import { type WaitingClass, waitingKey } from '../../core/scheduling/explain/wai
 import { defined } from '../../core/values/defined.ts'
 import { type EventFacts, eventsOf } from './events.ts'
 import { type CountedBudget, countedBudgets, nothing, object } from './from-cluster.ts'
+import type { Gaps, Missing } from './gaps.ts'
 import { provisioningPauses, waiting } from './kept.ts'
-import type { Missing } from './missing.ts'
 import { claimOf, type NodePicture, nodeNamed, nodePicture, type Place } from './node-picture.ts'
-import { type Gaps, needed, readPicture, readWhole, type Scene } from './picture.ts'
+import { needed, readPicture, readWhole, type Scene } from './picture.ts'
 
 /** What is known about a pod that waits. */
 export interface WaitingFacts {

@@ -1,5 +1,5 @@
 import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
-import type { ClusterChange, ClusterView, NodeView, ViewPhase } from '../view/cluster-view.ts'
+import type { ClusterChange, ClusterView, NodeView, ViewPhase } from '../picture/watch/cluster-view.ts'
 
 /**
  * What `joiner ui` and its page say to each other. Everything is JSON on the origin of the page. A request without the session's cookie is answered

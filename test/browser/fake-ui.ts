@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { extname, join } from 'node:path'
+import { gapLines } from '../../starter/picture/gaps.ts'
 import type { ActionRequest, ClusterView, Session, StreamEvent } from '../../starter/ui/contract.ts'
+import { eventText } from '../../starter/ui/server/streams.ts'
 
 /** What the server answers; a test changes it while the page is open. */
 export interface FakeAnswers {
@@ -42,8 +44,8 @@ export class FakeUi implements AsyncDisposable {
   }
 
   /** Tells each open page. */
-  send({ event, data }: StreamEvent): void {
-    for (const stream of this.#streams) stream.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+  send(event: StreamEvent): void {
+    for (const stream of this.#streams) stream.write(eventText(event))
   }
 
   /** Cuts all streams, as a lost connection does. */
@@ -76,7 +78,10 @@ export class FakeUi implements AsyncDisposable {
 
   #stream(response: ServerResponse): void {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
-    response.write(`event: cluster\ndata: ${JSON.stringify(this.#answers.cluster)}\n\n`)
+    const { cluster } = this.#answers
+    response.write(
+      eventText({ event: 'cluster', data: cluster }) + eventText({ event: 'missing', data: gapLines(cluster) }),
+    )
     this.#streams.add(response)
     response.once('close', () => this.#streams.delete(response))
   }

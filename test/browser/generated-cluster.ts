@@ -1,3 +1,4 @@
+import { poolsOf, totalsOf } from '../../starter/picture/pools.ts'
 import type { ClusterView, NodeView } from '../../starter/ui/contract.ts'
 
 const gi = 1024 ** 3
@@ -46,37 +47,17 @@ const total = (pods: NodeView['pods']) =>
 
 /** A view of these nodes, with sums as the server forms them. */
 export function viewOf(nodes: readonly NodeView[], more: Partial<ClusterView> = {}): ClusterView {
-  const pools = [...Map.groupBy(nodes, ({ nodePool = '' }) => nodePool)].map(([name, members]) => ({
-    name,
-    ...sums(members),
-  }))
   const pending = more.pending ?? []
+  const waiting = pending.reduce((sum, { count }) => sum + count, 0)
   return {
     atMs: Date.now(),
-    totals: {
-      ...sums(nodes),
-      pods: nodes.reduce((sum, { pods }) => sum + pods.length, 0),
-      pending: pending.reduce((sum, { count }) => sum + count, 0),
-    },
-    pools,
+    totals: totalsOf(nodes, waiting),
+    pools: poolsOf(nodes),
     nodes,
     pending,
     missing: [],
+    damaged: [],
+    unlisted: [],
     ...more,
-  }
-}
-
-function sums(nodes: readonly NodeView[]) {
-  const add = (of: 'requested' | 'allocatable') =>
-    nodes.reduce((sum, node) => ({ cpu: sum.cpu + node[of].cpu, memory: sum.memory + node[of].memory }), {
-      cpu: 0,
-      memory: 0,
-    })
-  return {
-    nodes: nodes.length,
-    pricePerHour: nodes.reduce((sum, { pricePerHour = 0 }) => sum + pricePerHour, 0),
-    unpriced: nodes.filter(({ pricePerHour }) => pricePerHour === undefined).length,
-    allocatable: add('allocatable'),
-    requested: add('requested'),
   }
 }

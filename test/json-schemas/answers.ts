@@ -40,7 +40,7 @@ export const jsonAnswers: Readonly<Record<string, JsonAnswer>> = {
   'simulate --explain': { file: 'simulate/simulate.ts', text: 'json: explanation' },
   'simulate --disruption': { file: 'simulate/simulate.ts', text: 'json: result' },
   status: { file: 'status/command.ts', text: 'json = {' },
-  top: { file: 'top/command.ts', text: 'json: view' },
+  top: { file: 'top/command.ts', text: 'json = {' },
   validate: { file: 'validate/validate-files.ts', text: 'json: results' },
   // `why any` prints what one of these three prints.
   'why node': {

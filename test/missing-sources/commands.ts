@@ -136,7 +136,7 @@ export const reading: readonly Reading[] = [
 /** Commands that read as well, and that other suites try with their sources missing; each with the reason. */
 export const readingApart: Readonly<Record<string, string>> = {
   'why any': 'it does what why node, why nodepool and why pod do',
-  ui: 'it serves the page until it is ended; what it cannot read is in `missing` of its stream (starter/view, starter/ui/server)',
+  ui: 'it serves the page until it is ended; what it cannot read is in `missing` of its stream (starter/picture/watch, starter/ui/server)',
   'blocked quota':
     'its other sources: Azure is not simulated for commands in virtual time, and it asks that first (test/readers/doctor-azure.ts)',
   doctor:

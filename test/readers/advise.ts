@@ -1,6 +1,6 @@
 // `joiner advise` as somebody runs it who may read little. What it promises is held to real passes by `test/advise.all.test.ts`.
 import { expect, test } from 'vitest'
-import type { ClusterView } from '../../starter/view/cluster-view.ts'
+import type { ClusterView } from '../../starter/picture/watch/cluster-view.ts'
 import { Onlooker } from '../advise/onlooker.ts'
 import { auditedRequests } from '../audit-log.ts'
 import type { Prepared } from './prepared.ts'

@@ -1,7 +1,7 @@
 // `joiner top`: one view against the cluster and the simulated Azure, and a terminal.
 import { expect, test } from 'vitest'
 import { commandLine } from '../../deploy/local/installation.ts'
-import type { ClusterView } from '../../starter/view/cluster-view.ts'
+import type { ClusterView } from '../../starter/picture/watch/cluster-view.ts'
 import { hasPseudoTerminals, onTerminal } from '../runner/pseudo-terminal.ts'
 import { runHere } from './command-line.ts'
 import type { Prepared } from './prepared.ts'
@@ -51,9 +51,7 @@ export function topCases(prepared: () => Prepared): void {
     })
     expect(viewer.stdout).toContain('2 nodes')
     for (const kind of ['pods', 'nodeclaims', 'nodepools'])
-      expect(viewer.stderr).toContain(
-        `note: ${kind}: you may not list them; ask for a role that lists and watches them`,
-      )
+      expect(viewer.stderr).toContain(`not read: ${kind}: no right to read it`)
     expect(viewer.stderr).toContain('joiner-prices')
     expect(await as('nobody')).toMatchObject({
       code: 1,

@@ -2,9 +2,16 @@
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import type { PriceOf } from '../../core/cost/report.ts'
 import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
-import { ClusterModel } from '../../starter/view/cluster-model.ts'
-import type { ClusterView } from '../../starter/view/cluster-view.ts'
-import { type ClaimFact, claimFact, type NodeFact, nodeFact, type PodFact, podFact } from '../../starter/view/facts.ts'
+import { ClusterModel } from '../../starter/picture/watch/cluster-model.ts'
+import type { ClusterView } from '../../starter/picture/watch/cluster-view.ts'
+import {
+  type ClaimFact,
+  claimFact,
+  type NodeFact,
+  nodeFact,
+  type PodFact,
+  podFact,
+} from '../../starter/picture/watch/facts.ts'
 
 export const now = Date.UTC(2026, 0, 2)
 export const created = '2026-01-01T00:00:00Z'

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { withoutSweeps } from '../../../core/workflow-queries.ts'
 import type { Part } from '../../document/document.ts'
 import { note, print } from '../../document/print.ts'
+import { missingLines } from '../../picture/gaps.ts'
 import { type TemporalOptions, temporalOptions } from '../operate/temporal-options.ts'
 import { type OutputFormat, outputOption, watchOption } from '../shared/options.ts'
 
@@ -34,14 +35,12 @@ async function status(options: Options): Promise<number> {
     { statusDocument, statusJson },
     { problemsOf, statusParts },
     { pictureOf, readPicture },
-    { missingLines },
   ] = await Promise.all([
     import('../operate/temporal-access.ts'),
     import('../../picture/from-temporal.ts'),
     import('./table.ts'),
     import('./status.ts'),
     import('../../picture/picture.ts'),
-    import('../../picture/missing.ts'),
   ])
   const now = Date.now()
   const [opened, known] = await Promise.all([openTemporal(options), pictureOf(options, statusParts, now)])
@@ -63,7 +62,7 @@ async function status(options: Options): Promise<number> {
   const unread = isOpen ? missingLines(report.missing) : [opened.message]
   note(...[...unread, ...missingLines(known.missing)].flatMap((text) => `not read: ${text}`.split('\n')))
   const list = isOpen ? uiList(opened.access, options.temporalUi) : undefined
-  const json = { ...statusJson(report, known), temporal: list ?? null }
+  const json = { ...statusJson(report, known, now), temporal: list ?? null }
   await print(options.output, {
     json,
     document: () => [...statusDocument(report, known, now), list === undefined ? [] : [uiListPart(list)]],

@@ -6,7 +6,7 @@ import { type Pause, Pauses } from '../../../core/pauses/pauses.ts'
 import { sampleClaim, sampleCondition } from '../../../test/samples/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
 import { leaseReport } from '../shared/leases.ts'
-import { poolSummaries, problemsOf, type StatusReport } from './status.ts'
+import { problemsOf, type StatusReport } from './status.ts'
 import { statusDocument, statusJson } from './table.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
@@ -101,8 +101,8 @@ test.each([
   expect(plainText(statusDocument(report, known, now))).toContain(
     `disruption last evaluated the cluster 12s ago: ${found}`,
   )
-  expect(statusJson(report, known)).toMatchObject({ lastEvaluation: { commands } })
-  expect(statusJson(report, {})).toMatchObject({ lastEvaluation: null })
+  expect(statusJson(report, known, now)).toMatchObject({ lastEvaluation: { commands } })
+  expect(statusJson(report, {}, now)).toMatchObject({ lastEvaluation: null })
 })
 
 test('what is quarantined is named', () => {
@@ -111,8 +111,8 @@ test('what is quarantined is named', () => {
   expect(plainText(statusDocument(report, known, now))).toContain(
     'QUARANTINED  Pod/default/web-1: left out of planning, see joiner blocked objects list',
   )
-  expect(statusJson(report, known)).toMatchObject({ quarantined: [{ object: 'Pod/default/web-1' }] })
-  expect(statusJson(report, {})).toMatchObject({ quarantined: null })
+  expect(statusJson(report, known, now)).toMatchObject({ quarantined: [{ object: 'Pod/default/web-1' }] })
+  expect(statusJson(report, {}, now)).toMatchObject({ quarantined: null })
 })
 
 test('machines that run pods without a NodeClaim are named, with what they cost', () => {
@@ -129,8 +129,8 @@ test('machines that run pods without a NodeClaim are named, with what they cost'
       '  to have one deleted: joiner admin adopt --delete NODE, or kubectl drain NODE --ignore-daemonsets --delete-emptydir-data',
     ].join('\n'),
   )
-  expect(statusJson(report, { withheld })).toMatchObject({ withheldMachines: { count: 2, costPerDay: 2.304 } })
-  expect(statusJson(report, {})).toMatchObject({ withheldMachines: null })
+  expect(statusJson(report, { withheld }, now)).toMatchObject({ withheldMachines: { count: 2, costPerDay: 2.304 } })
+  expect(statusJson(report, {}, now)).toMatchObject({ withheldMachines: null })
   expect(
     plainText(statusDocument(report, { withheld: parseWithheld({ Machines: '{"count":1}' }).found }, now)),
   ).not.toContain('WITHHELD')
@@ -140,7 +140,7 @@ test('documents of Joiner that cannot be read are broken, and what could not be 
   const damaged = ['ConfigMap joiner/joiner-catalogue: document.json.gz cannot be used: it is no JSON']
   expect(plainText(statusDocument(report, { damaged }, now))).toContain(`BROKEN  ${damaged[0]}`)
   const missing = [{ what: 'ConfigMap joiner-prices', why: 'forbidden', remedy: 'ask' }]
-  expect(statusJson(report, { damaged, missing })).toMatchObject({
+  expect(statusJson(report, { damaged, missing }, now)).toMatchObject({
     problems: expect.arrayContaining(damaged),
     unread: expect.arrayContaining(['ConfigMap joiner-prices: forbidden; ask']),
   })
@@ -170,7 +170,7 @@ test('who holds the Leases is named, with the time, and whether that is known', 
       'joiner-other        not known: forbidden  -',
     ].join('\n'),
   )
-  expect(statusJson(report, { leases })).toMatchObject({
+  expect(statusJson(report, { leases }, now)).toMatchObject({
     leases: [
       { name: 'joiner-bridge', holder: 'evil\u001b', heldSeconds: 720 },
       { name: 'joiner-planner', holder: 'a/1', heldSeconds: null },
@@ -179,15 +179,15 @@ test('who holds the Leases is named, with the time, and whether that is known', 
     ],
   })
   expect(plainText(statusDocument(report, {}, now))).toContain("who holds Joiner's Leases is not known")
-  expect(statusJson(report, {})).toMatchObject({ leases: null })
+  expect(statusJson(report, {}, now)).toMatchObject({ leases: null })
 })
 
 test('cancellations that were refused are said, and whether they are known', () => {
   const refusedCancellations = '47 cancellations of lifecycles in Temporal were refused'
   expect(plainText(statusDocument(report, { refusedCancellations }, now))).toContain(`REFUSED  ${refusedCancellations}`)
   expect(plainText(statusDocument(report, { refusedCancellations: '' }, now))).not.toContain('REFUSED')
-  expect(statusJson(report, { refusedCancellations })).toMatchObject({ refusedCancellations })
-  expect(statusJson(report, {})).toMatchObject({ refusedCancellations: null })
+  expect(statusJson(report, { refusedCancellations }, now)).toMatchObject({ refusedCancellations })
+  expect(statusJson(report, {}, now)).toMatchObject({ refusedCancellations: null })
 })
 
 test('pending pods are counted by what they wait for, with examples', () => {
@@ -206,17 +206,17 @@ test('pending pods are counted by what they wait for, with examples', () => {
       '  shop/web\\u001b: limits: 1 cpu  (joiner why pod shop/web\\u001b)',
     ].join('\n'),
   )
-  expect(statusJson(report, { waiting })).toMatchObject({ pendingPods: { planned: 3, unschedulable: 4, held: 0 } })
-  expect(statusJson(report, {})).toMatchObject({ pendingPods: null })
+  expect(statusJson(report, { waiting }, now)).toMatchObject({ pendingPods: { planned: 3, unschedulable: 4, held: 0 } })
+  expect(statusJson(report, {}, now)).toMatchObject({ pendingPods: null })
 })
 
 test('the status for programs has times, and null for what is not known', () => {
-  expect(statusJson(report, { prices, nodeClaims })).toMatchObject({
+  expect(statusJson(report, { prices, nodeClaims }, now)).toMatchObject({
     problems: [],
     loops: [{ pauses: [] }, { since: '2026-11-21T09:55:00.000Z', pauses: [{ until: '2026-11-21T13:00:00.000Z' }] }],
     nodePools: [{ nodePool: 'general', pricePerHour: 0.2 }, { unpriced: 1 }],
   })
-  expect(statusJson(silent, {})).toMatchObject({ loops: [{ pauses: null }, { pauses: null }] })
+  expect(statusJson(silent, {}, now)).toMatchObject({ loops: [{ pauses: null }, { pauses: null }] })
 })
 
 describe('what is broken', () => {
@@ -251,7 +251,7 @@ describe('what is broken', () => {
 })
 
 test('without prices a pool has none', () => {
-  expect(poolSummaries(nodeClaims, undefined)[0]).toEqual({
+  expect(statusJson(report, { nodeClaims }, now).nodePools?.[0]).toEqual({
     nodePool: 'general',
     nodes: 2,
     phases: { Ready: 1, Launching: 1 },

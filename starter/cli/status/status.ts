@@ -1,8 +1,5 @@
-import type { PriceOf } from '../../../core/cost/report.ts'
-import { type Phase, phaseOf } from '../../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import type { Pause } from '../../../core/pauses/pauses.ts'
-import { labels } from '../../../core/requirements/labels.ts'
 import type { TaskQueueRole } from '../../../core/task-queues.ts'
 import { ownClaims } from '../../picture/from-cluster.ts'
 import type { LoopReport, TemporalStatus } from '../../picture/from-temporal.ts'
@@ -19,6 +16,10 @@ import {
   withheld,
 } from '../../picture/kept.ts'
 import type { ClusterPicture, Scene } from '../../picture/picture.ts'
+import { poolsOf } from '../../picture/pools.ts'
+import type { PoolPicture } from '../../picture/watch/cluster-view.ts'
+import { factOfClaim } from '../../picture/watch/facts.ts'
+import { nodeView } from '../../picture/watch/node-view.ts'
 import type { Finding } from '../../temporal/findings/finding.ts'
 import { readLeases } from '../shared/leases.ts'
 import { findingGroups, type Repairer, readRepairer } from '../shared/temporal-findings.ts'
@@ -116,33 +117,10 @@ function isEnding({ fault }: Finding, { kind }: Repairer): boolean {
   return fault === 'lifecycle without NodeClaim' && kind === 'there'
 }
 
-/** The nodes of one pool: how many in each phase, and what they cost an hour in USD; `unpriced` have no known price. */
-export interface PoolSummary {
-  readonly nodePool: string
-  readonly nodes: number
-  readonly phases: Partial<Readonly<Record<Phase, number>>>
-  readonly pricePerHour?: number
-  readonly unpriced: number
-}
-
-/** Pools by name. `priceOf` absent: prices could not be read. */
-export function poolSummaries(claims: readonly NodeClaim[], priceOf: PriceOf | undefined): readonly PoolSummary[] {
-  const pools = Map.groupBy(claims, ({ metadata }) => metadata.labels[labels.nodePool] ?? '(none)')
-  return [...pools]
-    .map(([nodePool, members]): PoolSummary => {
-      const phases: Partial<Record<Phase, number>> = {}
-      for (const { phase } of members.map(phaseOf)) phases[phase] = (phases[phase] ?? 0) + 1
-      const pricesOf = members.map(({ metadata: { labels: own } }) =>
-        priceOf?.(own[labels.instanceType] ?? '', own[labels.capacityType] ?? ''),
-      )
-      const known = pricesOf.filter((price) => price !== undefined)
-      return {
-        nodePool,
-        nodes: members.length,
-        phases,
-        ...(priceOf === undefined ? {} : { pricePerHour: known.reduce((sum, price) => sum + price, 0) }),
-        unpriced: pricesOf.length - known.length,
-      }
-    })
-    .sort((a, b) => (a.nodePool < b.nodePool ? -1 : 1))
+/** Pools by name; undefined: which NodeClaims there are is not known. */
+export function poolsIn({ nodeClaims, prices }: ClusterReport, now: number): readonly PoolPicture[] | undefined {
+  const context = { now, priceOf: prices?.list?.priceOf }
+  const viewOf = (claim: NodeClaim) =>
+    nodeView({ key: claim.metadata.name, node: undefined, claim: factOfClaim(claim), pods: [] }, context).view
+  return nodeClaims && poolsOf(nodeClaims.map(viewOf))
 }

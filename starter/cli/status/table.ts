@@ -5,7 +5,8 @@ import { pauseText } from '../../../core/pauses/pauses.ts'
 import type { Document, Part, Table } from '../../document/document.ts'
 import { ago, counted, few, monthly, shortened, usd } from '../../document/words.ts'
 import type { LoopReport } from '../../picture/from-temporal.ts'
-import { missingLines } from '../../picture/missing.ts'
+import { missingLines } from '../../picture/gaps.ts'
+import type { PoolPicture } from '../../picture/watch/cluster-view.ts'
 import { pauseJson, quarantineJson } from '../shared/kept-json.ts'
 import type { LeaseReport } from '../shared/leases.ts'
 import { findingsJson } from '../shared/temporal-findings.ts'
@@ -13,7 +14,7 @@ import {
   type ClusterReport,
   loopsOf,
   pausesOf,
-  poolSummaries,
+  poolsIn,
   problemsOf,
   type StatusReport,
   unknownRepairer,
@@ -34,7 +35,7 @@ export function statusDocument(report: StatusReport, cluster: ClusterReport, now
     [cluster.refusedCancellations && `REFUSED  ${cluster.refusedCancellations}`],
     [pendingPart(cluster)],
     commands(report, now),
-    [nodes(cluster)],
+    [nodes(cluster, now)],
   ]
 }
 
@@ -123,28 +124,30 @@ function commands({ commands }: StatusReport, now: number): readonly Part[] {
   ]
 }
 
-function nodes({ nodeClaims, prices }: ClusterReport): Part {
-  if (nodeClaims === undefined) return 'how many nodes there are is not known'
-  if (nodeClaims.length === 0) return 'no nodes'
-  const pools = poolSummaries(nodeClaims, prices?.list?.priceOf)
+function nodes(cluster: ClusterReport, now: number): Part {
+  const pools = poolsIn(cluster, now)
+  if (pools === undefined) return 'how many nodes there are is not known'
+  if (pools.length === 0) return 'no nodes'
   const shown = phases.filter((phase) => pools.some((pool) => pool.phases[phase] !== undefined))
   return {
     header: ['NODEPOOL', 'NODES', ...shown.map((phase) => phase.toUpperCase()), 'USD/MONTH'],
-    rows: pools.map(({ nodePool, nodes: count, phases: inPhase, pricePerHour, unpriced }) => [
-      nodePool,
+    rows: pools.map(({ name, nodes: count, phases: inPhase, pricePerHour, unpriced }) => [
+      name || noPool,
       count,
       ...shown.map((phase) => inPhase[phase] ?? 0),
-      pricePerHour === undefined
+      cluster.prices?.list === undefined
         ? 'unknown'
         : `${monthly(pricePerHour)}${unpriced === 0 ? '' : ` and ${counted(unpriced, 'node')} without a price`}`,
     ]),
   }
 }
 
-/** The status for programs. */
-export function statusJson(report: StatusReport, known: ClusterReport) {
+const noPool = '(none)'
+
+/** The status for programs. `now`: epoch ms. */
+export function statusJson(report: StatusReport, known: ClusterReport, now: number) {
   const { cluster, commands, queues = [], findings = [] } = report
-  const { nodeClaims, prices, repairer = unknownRepairer } = known
+  const { prices, repairer = unknownRepairer } = known
   const lastPass = known.evaluations?.lastPass
   const time = (ms: number) => new Date(ms).toISOString()
   return {
@@ -168,9 +171,13 @@ export function statusJson(report: StatusReport, known: ClusterReport) {
     commands: commands?.map(({ startedMs, ...command }) => ({ ...command, since: time(startedMs) })) ?? null,
     lastEvaluation: lastPass === undefined ? null : { at: time(lastPass.atMs), commands: lastPass.commands },
     // Null: not known.
-    nodePools: nodeClaims === undefined ? null : poolSummaries(nodeClaims, prices?.list?.priceOf),
+    nodePools: poolsIn(known, now)?.map((pool) => poolJson(pool, prices?.list !== undefined)) ?? null,
     queues,
   }
+}
+
+function poolJson({ name, nodes, phases, pricePerHour, unpriced }: PoolPicture, isPriced: boolean) {
+  return { nodePool: name || noPool, nodes, phases, ...(isPriced && { pricePerHour }), unpriced }
 }
 
 function loopJson(each: LoopReport, known: ClusterReport) {

@@ -1,5 +1,5 @@
 import { ago, percent } from '../../document/words.ts'
-import type { ClusterView, NodeView } from '../../view/cluster-view.ts'
+import { type ClusterView, type NodeView } from '../../picture/watch/cluster-view.ts'
 import type { Cell, Style } from './paint.ts'
 
 export const sortKeys = [
@@ -49,7 +49,7 @@ const podCount: Column = {
 
 /** Returns the columns, with a bar for each of these resources, without those of which nothing is known. */
 export function columnsFor(
-  { unlisted = [] }: Pick<ClusterView, 'unlisted'>,
+  { unlisted }: Pick<ClusterView, 'unlisted'>,
   shown: readonly Resource[],
   barWidth: number,
 ): readonly Column[] {

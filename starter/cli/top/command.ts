@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { isForPrograms, note, print } from '../../document/print.ts'
+import { print } from '../../document/print.ts'
+import { gapLines } from '../../picture/gaps.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
 import { parseResources, type Resource, resources, type SortKey, sortKeys } from './columns.ts'
 
@@ -55,7 +56,7 @@ async function top(options: Options): Promise<number> {
     await Promise.all([
       import('../access/cluster.ts'),
       import('../../../activities/kubernetes/client/client.ts'),
-      import('../../view/cluster-watch.ts'),
+      import('../../picture/watch/from-watch.ts'),
       import('../../picture/missing.ts'),
       import('../../picture/joiners-client.ts'),
     ])
@@ -86,15 +87,19 @@ function isLive({ once, output }: Options): boolean {
   )
 }
 
-type Watch = Awaited<ReturnType<typeof import('../../view/cluster-watch.ts').ClusterWatch.start>>
+type Watch = Awaited<ReturnType<typeof import('../../picture/watch/from-watch.ts').ClusterWatch.start>>
 
 async function once(watch: Watch, { output, resources: shown, ...options }: Options): Promise<number> {
-  const { onceDocument } = await import('./frame.ts')
+  const [{ onceDocument }, { noteGaps }] = await Promise.all([import('./frame.ts'), import('../../picture/picture.ts')])
   const view = watch.view()
-  const isNeededMissing = view.unlisted?.includes('nodes') === true
-  if (isNeededMissing || !isForPrograms(output)) note(...view.missing.map((text) => `note: ${text}`))
-  await print(output, { json: view, document: () => onceDocument(view, selectionOf(options), shown) })
-  return isNeededMissing ? 1 : 0
+  noteGaps(view)
+  const json = {
+    ...view,
+    /** What could not be read or used, with the remedy, a line each. */
+    missing: gapLines(view),
+  }
+  await print(output, { json, document: () => onceDocument(view, selectionOf(options), shown) })
+  return view.unlisted.includes('nodes') ? 1 : 0
 }
 
 async function live(watch: Watch, server: string, options: Options): Promise<number> {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { buildView, claim, facts, node, now, pod, waitingPod } from '../../../test/samples/sample-cluster.ts'
 import { plainText } from '../../document/text.ts'
-import type { ClusterView, NodeView } from '../../view/cluster-view.ts'
+import type { ClusterView, NodeView } from '../../picture/watch/cluster-view.ts'
 import { parseResources, type SortKey, selected, sortKeys } from './columns.ts'
 import { frameOf, onceDocument, type Place } from './frame.ts'
 import type { TopState } from './keys.ts'
@@ -140,7 +140,7 @@ describe("a stranger's input", () => {
   const bad: ClusterView = {
     ...view,
     nodes: [odd],
-    missing: [hostile],
+    missing: [{ what: hostile, why: hostile, remedy: hostile }],
     pending: view.pending.map((one) => ({ ...one, finding: hostile, pods: [hostile] })),
   }
   test('reaches no terminal as control characters', () => {

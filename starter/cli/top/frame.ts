@@ -2,7 +2,8 @@ import type { WaitingClass } from '../../../core/scheduling/explain/waiting-clas
 import type { Document } from '../../document/document.ts'
 import { cut } from '../../document/text.ts'
 import { ago, counted, few, monthly } from '../../document/words.ts'
-import type { ClusterView, NodeView } from '../../view/cluster-view.ts'
+import { gapLines } from '../../picture/gaps.ts'
+import { type ClusterView, type NodeView } from '../../picture/watch/cluster-view.ts'
 import {
   bar,
   bytesText,
@@ -57,7 +58,9 @@ export function frameOf(view: ClusterView, state: TopState, place: Place): Frame
     paint(clip(title), 'bold'),
     ...usageLines(view, resources, { barWidth: Math.max(5, Math.min(40, columns - 50)), width: columns, paint }),
   ]
-  const warnings = view.missing.slice(0, mostMissing).map((text) => paint(clip(`! ${text}`), 'yellow'))
+  const warnings = gapLines(view)
+    .slice(0, mostMissing)
+    .map((text) => paint(clip(`! ${text}`), 'yellow'))
   const free = Math.max(0, rows - head.length - warnings.length - 2 - leastPage)
   const pending = pendingLines(view, Math.min(mostPending, free), now).map((text) => paint(clip(text), 'cyan'))
   const nodes = selected(view.nodes, state)
@@ -165,11 +168,6 @@ function fitted(natural: ReadonlyMap<Column, number>, width: number): ReadonlyMa
   return kept
 }
 
-/** Whether a list of the kind came, so that none means none. */
-function isListed({ unlisted = [] }: ClusterView, kind: string): boolean {
-  return !unlisted.includes(kind)
-}
-
 /** Returns totals on one line. */
 function totalsLine(view: ClusterView): string {
   const { totals, nodes } = view
@@ -177,10 +175,10 @@ function totalsLine(view: ClusterView): string {
   const isUnpriced = unpriced === totals.nodes && totals.nodes > 0
   const notReady = nodes.filter(({ isReady }) => !isReady).length
   return [
-    isListed(view, 'nodes') ? counted(totals.nodes, 'node') : 'nodes not known',
-    ...(notReady === 0 || !isListed(view, 'nodes') ? [] : [`${notReady} not ready`]),
-    ...(isListed(view, 'nodeclaims') ? [] : ['phases not known']),
-    ...(isListed(view, 'pods') ? [counted(pods, 'pod'), `${pending} pending`] : ['pods not known']),
+    !view.unlisted.includes('nodes') ? counted(totals.nodes, 'node') : 'nodes not known',
+    ...(notReady === 0 || view.unlisted.includes('nodes') ? [] : [`${notReady} not ready`]),
+    ...(!view.unlisted.includes('nodeclaims') ? [] : ['phases not known']),
+    ...(!view.unlisted.includes('pods') ? [counted(pods, 'pod'), `${pending} pending`] : ['pods not known']),
     ...(isUnpriced ? ['USD not known'] : [`${pricePerHour.toFixed(3)} USD/hour`, `${monthly(pricePerHour)} USD/month`]),
     ...(unpriced === 0 || isUnpriced ? [] : [`${counted(unpriced, 'node')} without a price`]),
   ].join('  ')
@@ -192,7 +190,7 @@ function usageLines(
   shown: readonly Resource[],
   { barWidth, width, paint }: { readonly barWidth: number; readonly width: number; readonly paint: Paint },
 ): readonly string[] {
-  if (!isListed(view, 'pods')) return []
+  if (view.unlisted.includes('pods')) return []
   const totals = { ...view.totals, podRoom: podRoom(view) }
   return shown.map((resource) => {
     const [requested, allocatable] =
@@ -235,7 +233,7 @@ function podRoom({ nodes }: ClusterView): number {
 
 /** Says that no node is shown, and of which there are none; nodes that could not be read are not none. */
 function emptyText(view: ClusterView, { filter, nodePool }: Pick<TopState, 'filter' | 'nodePool'>): string {
-  if (view.nodes.length === 0) return isListed(view, 'nodes') ? 'no nodes' : 'nodes not known'
+  if (view.nodes.length === 0) return !view.unlisted.includes('nodes') ? 'no nodes' : 'nodes not known'
   const what = [
     ...(nodePool === undefined ? [] : [`of the NodePool "${nodePool}"`]),
     ...(filter ? [`with "${filter}"`] : []),

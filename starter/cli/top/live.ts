@@ -1,6 +1,6 @@
 import { emitKeypressEvents } from 'node:readline'
 import { writeStyled } from '../../document/terminal.ts'
-import type { ClusterWatch } from '../../view/cluster-watch.ts'
+import type { ClusterWatch } from '../../picture/watch/from-watch.ts'
 import { frameOf, type Place } from './frame.ts'
 import { type Key, pressed, type TopState } from './keys.ts'
 

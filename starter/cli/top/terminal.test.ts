@@ -20,7 +20,7 @@ const view = () => {
   frames += 1
   if (mode === 'fail' && frames === 2) throw new Error('a frame that fails')
   if (mode === 'reject' && frames === 2) void Promise.reject(new Error('a promise that fails'))
-  return { ...empty, missing: ['frame of ' + process.stdout.columns + ' by ' + process.stdout.rows] }
+  return { ...empty, damaged: ['frame of ' + process.stdout.columns + ' by ' + process.stdout.rows] }
 }
 const state = { sort: 'name', isReversed: false, filter: '', isTyping: false, offset: 0 }
 const { stdin, stdout } = process

@@ -4,12 +4,13 @@ import { KubernetesClient } from '../../../activities/kubernetes/client/client.t
 import { say } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { costReport, readCost } from '../../picture/cost.ts'
+import { gapLines } from '../../picture/gaps.ts'
 import { historyOf } from '../../picture/history.ts'
 import { unanswered } from '../../picture/missing.ts'
+import { ClusterWatch } from '../../picture/watch/from-watch.ts'
 import { ClusterApi } from '../../ui/answers/cluster-api.ts'
 import { notBuilt, readPage, startServer, type UiServer } from '../../ui/server/server.ts'
 import { TemporalLink } from '../../ui/server/temporal-link.ts'
-import { ClusterWatch } from '../../view/cluster-watch.ts'
 import { kubeconfigSource } from '../access/cluster.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import { openTemporal } from '../operate/temporal-access.ts'
@@ -84,7 +85,7 @@ async function serve(
       ...(options.temporalUi ? { temporalUi: options.temporalUi } : {}),
     },
   )
-  const source = { view: () => watch.view(), missing: () => [...watch.view().missing, ...temporalMissing(link)] }
+  const source = { view: () => watch.view(), missing: () => [...gapLines(watch.view()), ...temporalMissing(link)] }
   const files = await readPage()
   if (!files.has('/')) console.error(`note: ${notBuilt.trim()}`)
   const server = await listen(options, () =>

@@ -5,8 +5,8 @@ import { formatQuantity } from '../../../core/values/quantity.ts'
 import { type Document, section } from '../../document/document.ts'
 import { counted } from '../../document/words.ts'
 import { object } from '../../picture/from-cluster.ts'
+import { missingLines } from '../../picture/gaps.ts'
 import { disruptionPauses, provisioningPauses, waiting } from '../../picture/kept.ts'
-import { missingLines } from '../../picture/missing.ts'
 import { readPicture, readWhole, type Scene } from '../../picture/picture.ts'
 
 /** What keeps a NodePool from making nodes, and its nodes from disruption. */

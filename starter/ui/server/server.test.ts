@@ -14,6 +14,7 @@ const totals = {
   nodes: 0,
   pricePerHour: 0,
   unpriced: 0,
+  phases: {},
   allocatable: { cpu: 0, memory: 0 },
   requested: { cpu: 0, memory: 0 },
 }
@@ -24,6 +25,8 @@ const view: ClusterView = {
   nodes: [],
   pending: [],
   missing: [],
+  damaged: [],
+  unlisted: [],
 }
 
 let folder: string

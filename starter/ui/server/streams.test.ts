@@ -7,6 +7,7 @@ const sums = {
   nodes: 0,
   pricePerHour: 0,
   unpriced: 0,
+  phases: {},
   allocatable: { cpu: 0, memory: 0 },
   requested: { cpu: 0, memory: 0 },
 }
@@ -17,6 +18,8 @@ const viewAt = (atMs: number): ClusterView => ({
   nodes: [],
   pending: [],
   missing: [],
+  damaged: [],
+  unlisted: [],
 })
 const changeAt = (atMs: number): ClusterChange => ({ ...viewAt(atMs), gone: [] })
 

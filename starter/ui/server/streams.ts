@@ -126,6 +126,6 @@ export class Streams {
 }
 
 /** An event as the browser's EventSource reads it. JSON has no line feeds. */
-function eventText({ event, data }: StreamEvent): string {
+export function eventText({ event, data }: StreamEvent): string {
   return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 }

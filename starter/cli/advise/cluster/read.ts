@@ -18,7 +18,7 @@ import { SharedParts } from '../../../../core/pods/shared-parts.ts'
 import { CommandError } from '../../../document/reported-error.ts'
 import type { WholeCluster } from '../../../files/taking-part.ts'
 import { ifServed, listed, nodeClaims, nodeClasses, nodePools, nodes, object } from '../../../picture/from-cluster.ts'
-import { missingLines } from '../../../picture/missing.ts'
+import { gapLines, missingLines } from '../../../picture/gaps.ts'
 import { readPicture } from '../../../picture/picture.ts'
 
 /** A Deployment, as far as it shows whether an autoscaler runs. */
@@ -74,7 +74,7 @@ export async function readCluster(client: KubernetesClient): Promise<SeenCluster
     nodeClasses: nodeClasses ?? [],
     nodeOverlays: nodeOverlays ?? [],
     deployments: deployments ?? [],
-    unread: [...missingLines(missing), ...damaged],
+    unread: gapLines({ missing, damaged }),
     isPlannable: cluster.pods !== undefined && cluster.nodes !== undefined,
     areClaimsKnown: cluster.nodeClaims !== undefined,
     ...(autoscalerStatus === undefined ? {} : { autoscalerStatus }),

@@ -26,12 +26,7 @@ export function ClusterPage() {
   return (
     <>
       <h1 class="unseen">Cluster</h1>
-      <Texts
-        label="What is missing"
-        look="notices"
-        icon="alert"
-        texts={[...new Set([...known.missing, ...missing.value])]}
-      />
+      <Texts label="What is missing" look="notices" icon="alert" texts={missing.value} />
       <Totals />
       <Pending classes={known.pending} />
       <Nodes />
@@ -43,20 +38,25 @@ function Totals() {
   const known = summary.value
   if (known === undefined) return null
   const { totals } = known
+  const ifKnown = (kind: string, text: string) => (known.unlisted.includes(kind) ? 'not known' : text)
   const unpriced = totals.unpriced > 0 ? `${counted(totals.unpriced, 'node')} without a known price` : undefined
   return (
     <dl class="totals">
-      <Figure name="Nodes" value={totals.nodes.toLocaleString('en-US')} />
-      <Figure name="Pods" value={totals.pods.toLocaleString('en-US')} />
-      <Figure name="Pending pods" value={totals.pending.toLocaleString('en-US')} isLoud={totals.pending > 0} />
+      <Figure name="Nodes" value={ifKnown('nodes', totals.nodes.toLocaleString('en-US'))} />
+      <Figure name="Pods" value={ifKnown('pods', totals.pods.toLocaleString('en-US'))} />
+      <Figure
+        name="Pending pods"
+        value={ifKnown('pods', totals.pending.toLocaleString('en-US'))}
+        isLoud={totals.pending > 0}
+      />
       <Figure
         name="CPU requested"
-        value={percent(totals.requested.cpu, totals.allocatable.cpu)}
+        value={ifKnown('pods', percent(totals.requested.cpu, totals.allocatable.cpu))}
         more={`${cores(totals.requested.cpu)} of ${cores(totals.allocatable.cpu)} cores`}
       />
       <Figure
         name="Memory requested"
-        value={percent(totals.requested.memory, totals.allocatable.memory)}
+        value={ifKnown('pods', percent(totals.requested.memory, totals.allocatable.memory))}
         more={`${bytes(totals.requested.memory)} of ${bytes(totals.allocatable.memory)}`}
       />
       <Figure
@@ -69,6 +69,7 @@ function Totals() {
 }
 
 function Nodes() {
+  const areKnown = summary.value?.unlisted.includes('nodes') === false
   const layout = chosen.value ?? (allNodes().length > manyNodes ? 'tiles' : 'cards')
   return (
     <section aria-labelledby="nodes-title">
@@ -98,7 +99,9 @@ function Nodes() {
         </div>
       </div>
       {layout !== 'table' && <Legend />}
-      {pools.value.length === 0 && <p class="empty">The cluster has no nodes.</p>}
+      {pools.value.length === 0 && (
+        <p class="empty">{areKnown ? 'The cluster has no nodes.' : 'Which nodes the cluster has is not known.'}</p>
+      )}
       {pools.value.map(({ name, keys }) => (
         <NodeList key={name} name={name} keys={keys} layout={layout} filter={filter.value.trim().toLowerCase()} />
       ))}

@@ -17,10 +17,21 @@ const node = (key: string, more: Partial<NodeView> = {}): NodeView => ({
 })
 const rest: Omit<ClusterView, 'nodes'> = {
   atMs: 1,
-  totals: { nodes: 0, pods: 0, pending: 0, pricePerHour: 0, unpriced: 0, allocatable: amounts, requested: amounts },
+  totals: {
+    nodes: 0,
+    pods: 0,
+    pending: 0,
+    pricePerHour: 0,
+    unpriced: 0,
+    phases: {},
+    allocatable: amounts,
+    requested: amounts,
+  },
   pools: [],
   pending: [],
   missing: [],
+  damaged: [],
+  unlisted: [],
 }
 const take = (...nodes: readonly NodeView[]) => takeCluster({ ...rest, nodes })
 

@@ -5,7 +5,7 @@ import type { ClusterChange, ClusterView, NodeView } from '../../contract.ts'
 export type Summary = Omit<ClusterView, 'nodes'>
 
 export const summary = signal<Summary | undefined>(undefined)
-/** What the server cannot read besides the cluster, such as Temporal. */
+/** What the server cannot read, a line each. */
 export const missing = signal<readonly string[]>([])
 /** Keys of nodes by NodePool, both in the order of their names; changes only where a node comes, goes or moves. */
 export const pools = signal<readonly PoolNodes[]>([])

@@ -1,5 +1,6 @@
-import type { Phase } from '../../core/node-claim/phase.ts'
-import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
+import type { Phase } from '../../../core/node-claim/phase.ts'
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
+import type { Gaps } from '../gaps.ts'
 
 /** Amounts in cores and bytes. */
 export interface Amounts {
@@ -37,10 +38,14 @@ export interface NodeView {
   readonly pods: readonly PodBox[]
 }
 
-export interface PoolView {
+/** The nodes of a NodePool. */
+export interface PoolPicture {
   /** '' for Nodes without a NodePool. */
   readonly name: string
   readonly nodes: number
+  /** How many are in each phase. */
+  readonly phases: Partial<Readonly<Record<ViewPhase, number>>>
+  /** USD an hour of those with a known price. */
   readonly pricePerHour: number
   /** Nodes without a known price. */
   readonly unpriced: number
@@ -48,22 +53,20 @@ export interface PoolView {
   readonly requested: Amounts
 }
 
-export interface Totals extends Omit<PoolView, 'name'> {
+export interface Totals extends Omit<PoolPicture, 'name'> {
   readonly pods: number
   readonly pending: number
 }
 
-/** A cluster at one moment. */
-export interface ClusterView {
+/** The picture of a cluster that is kept up: at one moment. */
+export interface ClusterView extends Gaps {
   readonly atMs: number
   readonly totals: Totals
-  readonly pools: readonly PoolView[]
+  readonly pools: readonly PoolPicture[]
   readonly nodes: readonly NodeView[]
   readonly pending: readonly WaitingClass[]
-  /** What could not be read, with the remedy, a sentence each. */
-  readonly missing: readonly string[]
-  /** Kinds of which no list came yet: counts of them are no counts. */
-  readonly unlisted?: readonly string[]
+  /** Sources that were never read: none of them does not mean that there are none. */
+  readonly unlisted: readonly string[]
 }
 
 /** What changed since the last view: whole nodes, and the small parts each time. */

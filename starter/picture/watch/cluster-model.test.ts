@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { buildView, claim, node, now, pod } from '../../test/samples/sample-cluster.ts'
+import { buildView, claim, node, now, pod } from '../../../test/samples/sample-cluster.ts'
 import { ClusterModel } from './cluster-model.ts'
 import type { NodeView } from './cluster-view.ts'
 import { type ClaimFact, claimFact, type NodeFact, nodeFact, type PodFact, podFact } from './facts.ts'

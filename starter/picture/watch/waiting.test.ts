@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
 import { pendingClasses } from './cluster-model.ts'
 import type { PodFact } from './facts.ts'
 

@@ -1,15 +1,15 @@
 // What a view keeps of objects: names and amounts. Objects that cannot be decoded keep their names.
-import { decodeNode, decodeNodeClaim } from '../../activities/kubernetes/cache/decode.ts'
-import { decodePod } from '../../activities/kubernetes/cache/decode-pod.ts'
-import { keyOf } from '../../activities/kubernetes/cache/object-key.ts'
-import type { Json } from '../../activities/kubernetes/client/answers.ts'
-import { conditionOf } from '../../core/conditions.ts'
-import type { Node, NodeClaim, ObjectMeta, Pod } from '../../core/objects.ts'
-import { protectionOf } from '../../core/pods/do-not-disrupt.ts'
-import { isDaemonPod, isMirrorPod, isTerminating } from '../../core/pods/pod-rules.ts'
-import type { Resources } from '../../core/resources.ts'
-import { shortened } from '../../core/values/shortened.ts'
-import { type NodeStanding, standingOf } from '../picture/headline.ts'
+import { decodeNode, decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
+import { decodePod } from '../../../activities/kubernetes/cache/decode-pod.ts'
+import { keyOf } from '../../../activities/kubernetes/cache/object-key.ts'
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { conditionOf } from '../../../core/conditions.ts'
+import type { Node, NodeClaim, ObjectMeta, Pod } from '../../../core/objects.ts'
+import { protectionOf } from '../../../core/pods/do-not-disrupt.ts'
+import { isDaemonPod, isMirrorPod, isTerminating } from '../../../core/pods/pod-rules.ts'
+import type { Resources } from '../../../core/resources.ts'
+import { shortened } from '../../../core/values/shortened.ts'
+import { type NodeStanding, standingOf } from '../headline.ts'
 import type { Amounts, PodBox } from './cluster-view.ts'
 
 /** A pod that has not ended. */
@@ -117,7 +117,10 @@ export function nodeFact(json: Json): NodeFact {
 }
 
 export function claimFact(json: Json): ClaimFact {
-  const { metadata, status } = decodedOr(json, decodeNodeClaim)
+  return factOfClaim(decodedOr(json, decodeNodeClaim))
+}
+
+export function factOfClaim({ metadata, status }: NodeClaim): ClaimFact {
   return {
     metadata: { ...metadata, annotations: ownAnnotations(metadata.annotations) },
     allocatable: allocatableOf(status.allocatable),

@@ -1,4 +1,4 @@
-import { nodesOfClaim } from '../../core/node-claim/node-owner.ts'
+import { nodesOfClaim } from '../../../core/node-claim/node-owner.ts'
 import type { ClaimFact, NodeFact } from './facts.ts'
 
 /** Nodes and NodeClaims, and which belong together: by the VM's id, by the name in the claim's status, by their own names. */

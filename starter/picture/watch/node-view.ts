@@ -1,8 +1,8 @@
-import type { PriceOf } from '../../core/cost/report.ts'
-import { holdOf } from '../../core/node-claim/hold.ts'
-import { labels } from '../../core/requirements/labels.ts'
-import { shortened } from '../../core/values/shortened.ts'
-import { headlineOf } from '../picture/headline.ts'
+import type { PriceOf } from '../../../core/cost/report.ts'
+import { holdOf } from '../../../core/node-claim/hold.ts'
+import { labels } from '../../../core/requirements/labels.ts'
+import { shortened } from '../../../core/values/shortened.ts'
+import { headlineOf } from '../headline.ts'
 import type { NodeView, PodBox } from './cluster-view.ts'
 import { type ClaimFact, type NodeFact, type PodFact, timeOf } from './facts.ts'
 

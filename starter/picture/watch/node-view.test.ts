@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Json } from '../../activities/kubernetes/client/answers.ts'
-import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
 import {
   buildView,
   claim,
@@ -12,7 +12,7 @@ import {
   type Objects,
   pod,
   waitingPod,
-} from '../../test/samples/sample-cluster.ts'
+} from '../../../test/samples/sample-cluster.ts'
 import { ClusterModel } from './cluster-model.ts'
 import type { NodeView } from './cluster-view.ts'
 import { claimFact, nodeFact, podFact } from './facts.ts'
@@ -52,18 +52,20 @@ describe('a node and its claim', () => {
         nodes: 1,
         pricePerHour: 0.05,
         unpriced: 0,
+        phases: { Ready: 1 },
         allocatable: { cpu: 3.8, memory: 14 * 2 ** 30 },
         requested: { cpu: 1, memory: 2 * 2 ** 30 },
         pods: 2,
         pending: 1,
       },
       pools: [
-        { name: 'empty', nodes: 0, pricePerHour: 0, unpriced: 0, allocatable: none, requested: none },
+        { name: 'empty', nodes: 0, pricePerHour: 0, unpriced: 0, phases: {}, allocatable: none, requested: none },
         {
           name: 'general',
           nodes: 1,
           pricePerHour: 0.05,
           unpriced: 0,
+          phases: { Ready: 1 },
           allocatable: { cpu: 3.8, memory: 14 * 2 ** 30 },
           requested: { cpu: 1, memory: 2 * 2 ** 30 },
         },
@@ -103,6 +105,8 @@ describe('a node and its claim', () => {
         },
       ],
       missing: [],
+      damaged: [],
+      unlisted: [],
     })
   })
 

@@ -1,16 +1,14 @@
 import { type Logger, pino } from 'pino'
-import { ListWatch } from '../../activities/kubernetes/cache/list-watch.ts'
-import { keyOf } from '../../activities/kubernetes/cache/object-key.ts'
-import type { Json } from '../../activities/kubernetes/client/answers.ts'
-import { isForbidden, isNotFound } from '../../activities/kubernetes/client/api-error.ts'
-import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
-import { type ResourceName, resourcePath } from '../../activities/kubernetes/client/resources.ts'
-import type { ObjectMeta } from '../../core/objects.ts'
-import { printableStart } from '../../core/values/printable.ts'
-import { timeText } from '../../core/values/time.ts'
-import { prices, waiting } from '../picture/kept.ts'
-import { missingLines } from '../picture/missing.ts'
-import { type Part, readPicture } from '../picture/picture.ts'
+import { ListWatch } from '../../../activities/kubernetes/cache/list-watch.ts'
+import { keyOf } from '../../../activities/kubernetes/cache/object-key.ts'
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { type ResourceName, resourcePath } from '../../../activities/kubernetes/client/resources.ts'
+import type { ObjectMeta } from '../../../core/objects.ts'
+import { type Gaps, type Missing } from '../gaps.ts'
+import { type KeptPrices, prices, waiting } from '../kept.ts'
+import { missingOf, SourceError } from '../missing.ts'
+import { type Part, readPicture } from '../picture.ts'
 import { ClusterModel } from './cluster-model.ts'
 import type { ClusterChange, ClusterView } from './cluster-view.ts'
 import { claimFact, nodeFact, podFact } from './facts.ts'
@@ -76,9 +74,11 @@ export class ClusterWatch {
   readonly #log: Logger
   readonly #model = new ClusterModel()
   readonly #listeners = new Set<Listener>()
-  readonly #missing = new Map<string, string>()
+  readonly #listed = new Set<ResourceName>()
+  readonly #missing = new Map<ResourceName, Missing>()
   readonly #unreadable = new Set<string>()
-  readonly #unlisted = new Set<string>(kinds.map(({ resource }) => resource))
+  /** What is missing of Joiner's ConfigMaps. */
+  readonly #ofKept = new Map<string, Gaps>()
   readonly #stops: (() => void)[] = []
   #gathering: NodeJS.Timeout | undefined
   #isStarted = false
@@ -97,23 +97,16 @@ export class ClusterWatch {
       watch.#stops.push(() => clearTimeout(timer))
     })
     const firsts = Promise.all(kinds.map((kind) => watch.#watch(kind)))
-    const kept = followKeptFacts({
-      ...options,
-      model: watch.#model,
-      note: (subject, text) => watch.#note(subject, text),
-      now: Date.now,
-    })
-    watch.#stops.push(kept.stop)
+    const kept = Promise.all([watch.#followPrices(options), watch.#followWaiting(options)])
     const failures = await Promise.race([firsts, limit])
     const late = new Error(`no answer within ${firstViewMs / 1000} s`)
-    if (watch.#unlisted.size === kinds.length) {
+    if (watch.#listed.size === 0) {
       watch.close()
       throw failures?.[0] ?? late
     }
     for (const { resource } of kinds)
-      if (watch.#unlisted.has(resource) && !watch.#missing.has(resource))
-        watch.#note(resource, missingText(resource, late, { sinceMs: Date.now(), isListed: false }))
-    await kept.first
+      if (!watch.#listed.has(resource) && !watch.#missing.has(resource)) watch.#miss(resource, late)
+    await kept
     watch.#begin()
     return watch
   }
@@ -150,7 +143,6 @@ export class ClusterWatch {
   #watch(kind: WatchedKind): Promise<unknown> {
     const { resource, query = '' } = kind
     return new Promise((resolve) => {
-      let isListed = false
       const path = `${resourcePath(resource)}${query}`
       const watch = new ListWatch(
         { client: this.#client, path, log: this.#log },
@@ -159,22 +151,19 @@ export class ClusterWatch {
             for (const item of items) this.#enter(kind, item)
           },
           replaced: (objects) => {
-            isListed = true
-            this.#unlisted.delete(resource)
-            this.#tellMissing()
+            this.#listed.add(resource)
             this.#keepOnly(kind, objects)
-            this.#note(resource, undefined)
+            this.#find(resource)
             resolve(undefined)
           },
           changed: (object) => this.#enter(kind, object),
           deleted: (object) => this.#remove(kind, keyOf(object['metadata'] as ObjectMeta)),
           reached() {},
           connected: (isConnected) => {
-            if (isConnected) this.#note(resource, undefined)
+            if (isConnected) this.#find(resource)
           },
           failed: (error) => {
-            if (!this.#missing.has(resource))
-              this.#note(resource, missingText(resource, error, { sinceMs: Date.now(), isListed }))
+            if (!this.#missing.has(resource)) this.#miss(resource, error)
             resolve(error)
           },
         },
@@ -189,18 +178,18 @@ export class ClusterWatch {
     const name = `${kind.resource} ${key}`
     try {
       kind.enter(this.#model, key, json)
-      if (this.#unreadable.delete(name)) this.#noteUnreadable()
+      if (this.#unreadable.delete(name)) this.#tellGaps()
     } catch (error) {
       this.#log.warn({ object: name, err: error }, 'failed to decode object')
       this.#unreadable.add(name)
-      this.#noteUnreadable()
+      this.#tellGaps()
     }
     this.#gather()
   }
 
   #remove(kind: WatchedKind, key: string): void {
     kind.enter(this.#model, key, undefined)
-    if (this.#unreadable.delete(`${kind.resource} ${key}`)) this.#noteUnreadable()
+    if (this.#unreadable.delete(`${kind.resource} ${key}`)) this.#tellGaps()
     this.#gather()
   }
 
@@ -210,26 +199,64 @@ export class ClusterWatch {
     for (const key of kind.known(this.#model)) if (!present.has(key)) this.#remove(kind, key)
   }
 
-  #noteUnreadable(): void {
-    const [first] = this.#unreadable
-    this.#note(
-      'unreadable',
-      first && `${this.#unreadable.size} objects cannot be decoded, such as ${first}; correct them or report it`,
-    )
+  #miss(resource: ResourceName, error: unknown): void {
+    this.#missing.set(resource, missingOf(resource, error, this.#listed.has(resource) ? Date.now() : undefined))
+    this.#tellGaps()
   }
 
-  /** Notes what is missing about a subject; undefined: nothing is. */
-  #note(subject: string, text: string | undefined): void {
-    if (this.#missing.get(subject) !== text) {
-      if (text === undefined) this.#missing.delete(subject)
-      else this.#missing.set(subject, text)
-      this.#tellMissing()
-    }
+  #find(resource: ResourceName): void {
+    this.#missing.delete(resource)
+    this.#tellGaps()
+  }
+
+  #tellGaps(): void {
+    const kept = [...this.#ofKept.values()]
+    const [odd] = this.#unreadable
+    this.#model.setGaps({
+      missing: [...this.#missing.values(), ...kept.flatMap(({ missing }) => missing)],
+      damaged: [
+        ...(odd
+          ? [`${this.#unreadable.size} objects cannot be decoded, such as ${odd}; correct them or report it`]
+          : []),
+        ...kept.flatMap(({ damaged }) => damaged),
+      ],
+    })
     this.#gather()
   }
 
-  #tellMissing(): void {
-    this.#model.setMissing([...this.#missing.values()], [...this.#unlisted])
+  #followPrices(scene: ClusterWatchOptions): Promise<void> {
+    let readAtMs: number | undefined
+    return this.#follow(scene, listedPrices, (list) => {
+      if (list.readAtMs !== readAtMs) this.#model.setPrices(list.priceOf)
+      readAtMs = list.readAtMs
+    })
+  }
+
+  /** What the planner found about pending pods. */
+  #followWaiting(scene: ClusterWatchOptions): Promise<void> {
+    let writtenAtMs: number | undefined
+    return this.#follow(scene, { part: waiting, everyMs: 5000 }, ({ atMs, classes }) => {
+      if (atMs !== writtenAtMs) this.#model.setWaiting([...classes.values()])
+      writtenAtMs = atMs
+    })
+  }
+
+  /** Reads a ConfigMap of Joiner's again and again; by name, which needs no right to list them. Resolves after the first time. */
+  #follow<T>(
+    { client, namespace }: ClusterWatchOptions,
+    { part, everyMs }: Followed<T>,
+    enter: (read: T) => void,
+  ): Promise<void> {
+    const look = async () => {
+      const { read, missing, damaged } = await readPicture({ client, namespace, now: Date.now() }, { read: part })
+      if (read !== undefined) enter(read)
+      // What is damaged is there.
+      this.#ofKept.set(part.what, { missing: damaged.length === 0 ? missing : [], damaged })
+      this.#tellGaps()
+    }
+    const timer = setInterval(() => void look(), everyMs)
+    this.#stops.push(() => clearInterval(timer))
+    return look()
   }
 
   #gather(): void {
@@ -246,79 +273,22 @@ export class ClusterWatch {
   }
 }
 
-const longestReason = 200
-
-/** Returns why a kind is not shown, or not shown as it is now, with the remedy. `sinceMs`: when it failed first. */
-export function missingText(
-  resource: ResourceName,
-  error: unknown,
-  { sinceMs, isListed }: { readonly sinceMs: number; readonly isListed: boolean },
-): string {
-  if (isForbidden(error)) {
-    const [verb, shown] = isListed ? ['watch', `, so they are shown as of ${timeText(sinceMs)}`] : ['list', '']
-    return `${resource}: you may not ${verb} them${shown}; ask for a role that lists and watches them (kubectl auth can-i watch ${resource} --all-namespaces)`
-  }
-  if (isNotFound(error))
-    return `${resource}: the cluster does not know the kind; install the CRDs where Joiner runs (joiner admin crds apply)`
-  const reason = printableStart(error instanceof Error ? error.message || error.name : String(error), longestReason)
-  const shown = isListed ? 'shown as of then' : 'not shown yet'
-  return `${resource}: the API server is not reached since ${timeText(sinceMs)} (${reason}); ${shown}, trying again`
+interface Followed<T> {
+  readonly part: Part<T>
+  readonly everyMs: number
 }
 
-/** Where Joiner keeps its facts, and what becomes of them. */
-interface KeptOptions {
-  readonly client: KubernetesClient
-  /** Joiner's namespace. */
-  readonly namespace: string
-  readonly model: ClusterModel
-  /** Notes what is missing about a subject; undefined: nothing is. Called after each reading. */
-  readonly note: (subject: string, text: string | undefined) => void
-  readonly now: () => number
-}
-
-const pricesEveryMs = 60_000
-const waitingEveryMs = 5000
-
-/**
- * Reads Joiner's ConfigMaps again and again: prices, and what its planner found about pending pods. Reading by name needs no right to list them.
- * Returns the function that ends it, and the first readings.
- */
-function followKeptFacts({ client, namespace, model, note, now }: KeptOptions) {
-  let readAtMs: number | undefined
-  let writtenAtMs: number | undefined
-
-  /** `enter` returns what is missing nevertheless. */
-  async function look<T>(subject: string, part: Part<T>, enter: (read: T) => string | undefined): Promise<void> {
-    const { read, missing, damaged } = await readPicture({ client, namespace, now: now() }, { read: part })
-    const odd = read === undefined ? undefined : enter(read)
-    const [lost] = missingLines(missing)
-    const [text] = [...damaged, ...(odd === undefined ? [] : [odd])]
-    note(subject, lost === undefined ? text && `${subject}: ${text}` : `${subject} not known: ${lost}`)
-  }
-
-  const lookAtPrices = () =>
-    look('prices', prices, ({ list }) => {
-      if (list === undefined)
-        return `there is no ConfigMap joiner-prices in the namespace "${namespace}"; give Joiner's namespace by --joiner-namespace`
-      if (list.readAtMs !== readAtMs) model.setPrices(list.priceOf)
-      readAtMs = list.readAtMs
-      return undefined
-    })
-  const lookAtWaiting = () =>
-    look('pending pods', waiting, ({ atMs, classes }) => {
-      if (atMs !== writtenAtMs) model.setWaiting([...classes.values()])
-      writtenAtMs = atMs
-      return undefined
-    })
-
-  const timers = [
-    setInterval(() => void lookAtPrices(), pricesEveryMs),
-    setInterval(() => void lookAtWaiting(), waitingEveryMs),
-  ]
-  return {
-    first: Promise.all([lookAtPrices(), lookAtWaiting()]),
-    stop: () => {
-      for (const timer of timers) clearInterval(timer)
+const listedPrices: Followed<KeptPrices> = {
+  part: {
+    ...prices,
+    read: async (source) => {
+      const { list } = await prices.read(source)
+      if (list !== undefined) return list
+      throw new SourceError(
+        `there is none in the namespace "${source.namespace}"`,
+        "give Joiner's namespace by --joiner-namespace",
+      )
     },
-  }
+  },
+  everyMs: 60_000,
 }

@@ -1,12 +1,13 @@
 import { gzipSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
-import type { Json, WatchEvent } from '../../activities/kubernetes/client/answers.ts'
-import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
-import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
-import { formatWaitingClass, formatWaitingSummary, summaryKey } from '../../api/waiting-pods.ts'
-import { pass, useFakeTime } from '../../test/fakes/time.ts'
-import type { ClusterChange } from './cluster-view.ts'
-import { ClusterWatch } from './cluster-watch.ts'
+import type { Json, WatchEvent } from '../../../activities/kubernetes/client/answers.ts'
+import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
+import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
+import { formatWaitingClass, formatWaitingSummary, summaryKey } from '../../../api/waiting-pods.ts'
+import { pass, useFakeTime } from '../../../test/fakes/time.ts'
+import { gapLines, missingLines } from '../gaps.ts'
+import { type ClusterChange } from './cluster-view.ts'
+import { ClusterWatch } from './from-watch.ts'
 
 useFakeTime()
 
@@ -76,6 +77,8 @@ const node = (name: string): Json => ({
 
 const forbidden = (what: string) => new ApiError(403, 'Forbidden', `${what} is forbidden`)
 
+const ofNodes = (watch: ClusterWatch) => missingLines(watch.view().missing.filter(({ what }) => what === 'nodes'))
+
 async function watching(server: FakeServer) {
   const watch = await ClusterWatch.start({ client: server.client, namespace: 'joiner' })
   stops.push(() => watch.close())
@@ -90,13 +93,14 @@ test('what may not be read is named, and the rest is there', async () => {
   server.failures.set('pods', forbidden('pods'))
   server.failures.set('nodeclaims', new ApiError(404, 'NotFound', 'the server could not find the requested resource'))
   const { watch } = await watching(server)
-  const { nodes, missing } = watch.view()
+  const { nodes, missing, unlisted } = watch.view()
   expect(nodes.map(({ key }) => key)).toEqual(['a'])
-  expect(missing.toSorted()).toEqual([
-    'nodeclaims: the cluster does not know the kind; install the CRDs where Joiner runs (joiner admin crds apply)',
-    'pods: you may not list them; ask for a role that lists and watches them (kubectl auth can-i watch pods --all-namespaces)',
-    'prices: there is no ConfigMap joiner-prices in the namespace "joiner"; give Joiner\'s namespace by --joiner-namespace',
+  expect(missingLines(missing).toSorted()).toEqual([
+    'ConfigMap joiner-prices: there is none in the namespace "joiner"; give Joiner\'s namespace by --joiner-namespace',
+    'nodeclaims: the server could not find the requested resource; install the CRDs where Joiner runs (joiner admin crds apply)',
+    'pods: no right to read it; the role joiner-operator has that right (kubectl auth can-i list pods --all-namespaces)',
   ])
+  expect(unlisted.toSorted()).toEqual(['ConfigMap joiner-prices', 'nodeclaims', 'pods'])
 })
 
 test('a right that is granted later is noticed', async () => {
@@ -106,7 +110,7 @@ test('a right that is granted later is noticed', async () => {
   server.failures.clear()
   server.lists.set('nodes', [node('a')])
   await pass(15_000)
-  expect(watch.view().missing.filter((text) => text.startsWith('nodes'))).toEqual([])
+  expect(ofNodes(watch)).toEqual([])
   expect(changes.at(-1)?.nodes.map(({ key }) => key)).toEqual(['a'])
 })
 
@@ -144,9 +148,12 @@ test('who may list but not watch is told of which moment the view is', async () 
   server.failures.set('nodes', forbidden('nodes'))
   server.breakWatch('nodes', forbidden('nodes'))
   await pass(1000)
-  expect(watch.view().missing).toContainEqual(
-    expect.stringMatching(/^nodes: you may not watch them, so they are shown as of 2026-\S+Z; ask for a role/),
-  )
+  expect(ofNodes(watch)).toEqual([
+    expect.stringMatching(
+      /^nodes: no right to watch it \(shown as of 2026-\S+Z\); the role joiner-operator .*can-i watch nodes/,
+    ),
+  ])
+  expect(watch.view().unlisted).not.toContain('nodes')
 })
 
 test('what the planner found about pending pods is read again and again', async () => {
@@ -174,7 +181,7 @@ test('what the planner found about pending pods is read again and again', async 
 })
 
 const prices = '/api/v1/namespaces/joiner/configmaps/joiner-prices'
-const ofPrices = (watch: ClusterWatch) => watch.view().missing.filter((text) => text.startsWith('prices'))
+const ofPrices = (watch: ClusterWatch) => gapLines(watch.view()).filter((line) => line.includes('joiner-prices'))
 
 test('a price list prices the nodes', async () => {
   const server = new FakeServer()
@@ -222,16 +229,13 @@ test('a lost connection is said until it is back', async () => {
   server.failures.set('nodes', new Error('connect ECONNREFUSED'))
   server.breakWatch('nodes', new Error('other side closed'))
   await pass(1000)
-  const said = () => watch.view().missing.filter((text) => text.startsWith('nodes'))
-  expect(said()).toEqual([
-    expect.stringMatching(
-      /^nodes: the API server is not reached since .*Z \(other side closed\); shown as of then, trying again$/,
-    ),
+  expect(ofNodes(watch)).toEqual([
+    expect.stringMatching(/^nodes: other side closed \(shown as of 2026-\S+Z\); check that the API server answers/),
   ])
   expect(watch.view().nodes).toHaveLength(1)
   server.failures.clear()
   await pass(15_000)
-  expect(said()).toEqual([])
+  expect(ofNodes(watch)).toEqual([])
 })
 
 test('after a version was forgotten, what is missing from the list is gone', async () => {

@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { PriceOf } from '../../core/cost/report.ts'
-import type { WaitingClass } from '../../core/scheduling/explain/waiting-classes.ts'
-import type { ClusterChange, ClusterView, NodeView, PoolView, Totals } from './cluster-view.ts'
+import type { PriceOf } from '../../../core/cost/report.ts'
+import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
+import type { Gaps } from '../gaps.ts'
+import { poolsOf, totalsOf } from '../pools.ts'
+import type { ClusterChange, ClusterView, NodeView } from './cluster-view.ts'
 import type { ClaimFact, NodeFact, PodFact } from './facts.ts'
 import { nodeView, type TimedNodeView } from './node-view.ts'
 import { Pairs, put } from './pairs.ts'
@@ -20,8 +22,7 @@ export class ClusterModel {
   #isDirty = false
   #priceOf: PriceOf | undefined
   #found: readonly WaitingClass[] = []
-  #missing: readonly string[] = []
-  #unlisted: readonly string[] = []
+  #gaps: Gaps = { missing: [], damaged: [] }
 
   /** Whether something changed since the last `takeChange`, or a mark or hold ends by `now`. */
   isDirty(now: number): boolean {
@@ -98,18 +99,15 @@ export class ClusterModel {
     this.#found = found
   }
 
-  /** `unlisted`: kinds of which no list came yet. */
-  setMissing(missing: readonly string[], unlisted: readonly string[]): void {
-    if (isDeepStrictEqual([missing, unlisted], [this.#missing, this.#unlisted])) return
+  setGaps(gaps: Gaps): void {
+    if (isDeepStrictEqual(gaps, this.#gaps)) return
     this.#isDirty = true
-    this.#missing = missing
-    this.#unlisted = unlisted
+    this.#gaps = gaps
   }
 
   /** Returns the view as of the last `takeChange`. */
   view(now: number): ClusterView {
-    const nodes = this.#nodes().toSorted((a, b) => (a.key < b.key ? -1 : 1))
-    return { ...this.#small(now), nodes }
+    return { ...this.#small(now), nodes: this.#nodes() }
   }
 
   /** Brings the view up to date, and returns what changed since the last time. */
@@ -136,20 +134,20 @@ export class ClusterModel {
     return { ...this.#small(now), nodes, gone }
   }
 
+  /** By key, so that sums do not depend on the order of changes. */
   #nodes(): readonly NodeView[] {
-    return [...this.#views.values()].map(({ view }) => view)
+    return [...this.#views.values()].map(({ view }) => view).sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
   #small(now: number): Omit<ClusterView, 'nodes'> {
     const nodes = this.#nodes()
-    const pools = poolsOf(nodes, this.#nodePools)
     return {
       atMs: now,
-      totals: totalsOf(pools, nodes, this.#waiting.size),
-      pools,
+      totals: totalsOf(nodes, this.#waiting.size),
+      pools: poolsOf(nodes, this.#nodePools),
       pending: pendingClasses(this.#waiting, this.#found),
-      missing: this.#missing,
-      ...(this.#unlisted.length > 0 && { unlisted: this.#unlisted }),
+      ...this.#gaps,
+      unlisted: this.#gaps.missing.flatMap(({ what, asOfMs }) => (asOfMs === undefined ? [what] : [])),
     }
   }
 
@@ -210,55 +208,6 @@ export class ClusterModel {
 const nodePrefix = 'node/'
 
 const nodeNameIn = (key: string) => (key.startsWith(nodePrefix) ? key.slice(nodePrefix.length) : key)
-
-interface Sum {
-  nodes: number
-  pricePerHour: number
-  unpriced: number
-  readonly allocatable: { cpu: number; memory: number }
-  readonly requested: { cpu: number; memory: number }
-}
-
-const emptySum = (): Sum => ({
-  nodes: 0,
-  pricePerHour: 0,
-  unpriced: 0,
-  allocatable: { cpu: 0, memory: 0 },
-  requested: { cpu: 0, memory: 0 },
-})
-
-/** Returns sums of each NodePool by name, and of Nodes without one where there are any. */
-function poolsOf(nodes: readonly NodeView[], nodePools: Iterable<string>): readonly PoolView[] {
-  const sums = new Map<string, Sum>()
-  for (const name of nodePools) sums.set(name, emptySum())
-  for (const { nodePool = '', pricePerHour, allocatable, requested } of nodes) {
-    const sum = sums.get(nodePool) ?? emptySum()
-    sums.set(nodePool, sum)
-    sum.nodes += 1
-    if (pricePerHour === undefined) sum.unpriced += 1
-    add(sum, { pricePerHour: pricePerHour ?? 0, allocatable, requested })
-  }
-  return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, sum]) => ({ name, ...sum }))
-}
-
-/** Returns the sums of the whole cluster. */
-function totalsOf(pools: readonly PoolView[], nodes: readonly NodeView[], pending: number): Totals {
-  const sum = emptySum()
-  for (const pool of pools) {
-    sum.nodes += pool.nodes
-    sum.unpriced += pool.unpriced
-    add(sum, pool)
-  }
-  return { ...sum, pods: nodes.reduce((count, { pods }) => count + pods.length, 0), pending }
-}
-
-function add(sum: Sum, of: Pick<PoolView, 'pricePerHour' | 'allocatable' | 'requested'>): void {
-  sum.pricePerHour += of.pricePerHour
-  sum.allocatable.cpu += of.allocatable.cpu
-  sum.allocatable.memory += of.allocatable.memory
-  sum.requested.cpu += of.requested.cpu
-  sum.requested.memory += of.requested.memory
-}
 
 /** Most classes, and most names of a class. */
 const mostClasses = 50

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Json } from '../../activities/kubernetes/client/answers.ts'
-import { claim, created, meta, node, pod, waitingPod } from '../../test/samples/sample-cluster.ts'
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { claim, created, meta, node, pod, waitingPod } from '../../../test/samples/sample-cluster.ts'
 import { claimFact, nodeFact, podFact, timeOf } from './facts.ts'
 
 const createdMs = Date.parse(created)
