@@ -21,7 +21,7 @@ export async function leafCommands(): Promise<CommandFlags> {
 }
 
 /** Returns the program with all commands of starter/joiner.ts. */
-async function wholeProgram(): Promise<Command> {
+export async function wholeProgram(): Promise<Command> {
   const program = new Command('joiner').version('0')
   await registerCommands(program)
   registerLocal(program.command('local'))
