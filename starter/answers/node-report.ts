@@ -1,6 +1,7 @@
 import { conditionOf, isTrue, whyUnowned } from '../../core/conditions.ts'
 import { consolidatableAt } from '../../core/disruption/consolidatable.ts'
 import { type BlockingPod, podDisruptionBudgetsOf, podsOf } from '../../core/disruption/verdicts/cause.ts'
+import { causeTitle } from '../../core/disruption/verdicts/cause-text.ts'
 import type { Move } from '../../core/disruption/verdicts/verdict.ts'
 import { holdOf, holdText } from '../../core/node-claim/hold.ts'
 import { isReady } from '../../core/node-claim/registration.ts'
@@ -12,7 +13,7 @@ import { annotations, labels, taintKeys } from '../../core/requirements/labels.t
 import { disruptionCommandId } from '../../core/task-queues.ts'
 import { defined } from '../../core/values/defined.ts'
 import { timeText } from '../../core/values/time.ts'
-import { type ShownMove, shownMove } from '../cli/shared/kept-json.ts'
+
 import { type Document, type Part, section } from '../document/document.ts'
 import { ago, counted, monthly } from '../document/words.ts'
 import type { EventFacts } from '../picture/events.ts'
@@ -21,6 +22,16 @@ import { headlineOf, headlineText, standingOf } from '../picture/headline.ts'
 import type { NodePicture } from '../picture/node-picture.ts'
 import { drainStory } from './drain-story.ts'
 import { remediesOf } from './remedies.ts'
+
+/** A move with the text of its cause, as people and scripts read it. */
+export interface ShownMove extends Move {
+  readonly message: string
+}
+
+/** Returns the move with the text of its cause. */
+export function shownMove(move: Move): ShownMove {
+  return { ...move, message: causeTitle(move.cause) }
+}
 
 /** A command that the node is part of. */
 interface CommandFacts {

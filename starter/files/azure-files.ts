@@ -6,9 +6,9 @@ import type { NodeClass } from '../../api/objects.ts'
 import { list, numberFrom, problemOf, record, text, valueText } from '../../api/shapes/shape.ts'
 import { pathText } from '../../core/values/field-error.ts'
 import { isObject } from '../../core/values/json.ts'
-import { type InputFile, inputName } from '../cli/shared/input.ts'
 import { InputError } from '../document/reported-error.ts'
 import { withoutNulls } from './cluster-objects.ts'
+import { type InputFile, inputName } from './input-file.ts'
 import { readDocuments } from './source.ts'
 
 const capabilities = list(record({ name: text, value: text }))

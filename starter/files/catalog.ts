@@ -12,9 +12,9 @@ import { wellKnownLabels } from '../../core/requirements/labels.ts'
 import { type Requirements, requirements } from '../../core/requirements/requirements.ts'
 import { parseResources } from '../../core/resources.ts'
 import { pathText } from '../../core/values/field-error.ts'
-import { type InputFile, inputName } from '../cli/shared/input.ts'
 import { InputError } from '../document/reported-error.ts'
 import { clusterSettings, onlyValue, plainNodeClass, readPrices, regionOf, skusOf } from './azure-files.ts'
+import { type InputFile, inputName } from './input-file.ts'
 
 /** What the cloud sells. */
 export interface Catalog {

@@ -4,9 +4,9 @@ import { type Problem, problemOf, valueText } from '../../api/shapes/shape.ts'
 import { pathText } from '../../core/values/field-error.ts'
 import { isDeeper, isObject, mostLevels } from '../../core/values/json.ts'
 import { printableStart } from '../../core/values/printable.ts'
-import { type InputFile, inputName, takeText } from '../cli/shared/input.ts'
 import { InputError } from '../document/reported-error.ts'
 import { type Json, namespaceOf } from './cluster-objects.ts'
+import { type InputFile, inputName, takeText } from './input-file.ts'
 
 /** A JSON or YAML document as a file holds it. */
 export interface SourceDocument {

@@ -2,18 +2,42 @@ import { present } from '../document/words.ts'
 // Which NodePools take part when a cluster is planned for outside of Joiner, and why the others do not.
 
 import type { NodeClass } from '../../api/objects.ts'
+import type { TerminateFirst } from '../../core/disruption/methods/context.ts'
 import type { InstanceType } from '../../core/instance-type.ts'
 import { kubeletConversion } from '../../core/node-class/kubelet-conversion.ts'
 import { overlaidTypes } from '../../core/node-overlay/apply-overlays.ts'
 import { evaluateOverlays, type PoolTypes } from '../../core/node-overlay/evaluate-overlays.ts'
 import type { NodeOverlay, NodePool } from '../../core/objects.ts'
 import { wellKnownLabels } from '../../core/requirements/labels.ts'
-import type { Overrides, Scenario } from '../cli/simulate/scenario.ts'
+import type { SchedulingOptions, SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
+import type { DefaultSpreadConstraint } from '../../core/scheduling/topology/spread-defaults.ts'
+
 import type { Catalog } from './catalog.ts'
 import type { clusterObjects } from './cluster-objects.ts'
 
 const nodeClassGroup = 'karpenter.azure.com'
 const reservationIdLabel = 'karpenter.azure.com/capacity-reservation-id'
+
+export interface Scenario {
+  readonly snapshot: SchedulingSnapshot
+  readonly options: SchedulingOptions
+}
+
+/** What the command line says; each replaces what a scenario says of it. */
+export interface Overrides {
+  readonly now?: string
+  readonly preferencePolicy?: 'Respect' | 'Ignore'
+  readonly minValuesPolicy?: 'Strict' | 'BestEffort'
+  readonly reservedCapacity?: boolean
+  readonly spotToSpot?: boolean
+  readonly terminateFirst?: TerminateFirst
+  /** Whether NodeOverlays among manifests count. */
+  readonly nodeOverlay?: boolean
+  readonly defaultSpread?: readonly DefaultSpreadConstraint[]
+  readonly instanceTypes?: readonly InstanceType[]
+  /** Added to those of the scenario. */
+  readonly wellKnownLabels?: readonly string[]
+}
 
 /** A cluster's objects with its AKSNodeClasses; none: they are unknown, and no NodePool is excluded for want of one. */
 export interface WholeCluster {

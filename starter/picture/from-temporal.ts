@@ -4,11 +4,11 @@ import proto from '@temporalio/proto'
 import { listRuns } from '../../activities/workflow-runs.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { type LoopName, type Pause, wholeLoop } from '../../core/pauses/pauses.ts'
-import { disruptionCommandId, type TaskQueueRole, taskQueue } from '../../core/task-queues.ts'
+import { disruptionCommandId, singletonIds, type TaskQueueRole, taskQueue } from '../../core/task-queues.ts'
 import { runningCommands } from '../../core/workflow-queries.ts'
 import { commandStatusQuery, type LoopStatus, loopStatusQuery } from '../../workflows/messages.ts'
-import { loopId } from '../cli/operate/ask-loop.ts'
-import type { TemporalAccess } from '../cli/operate/temporal-access.ts'
+
+import type { TemporalAccess } from '../temporal/connect.ts'
 import { MissingKeyError } from '../temporal/encryption.ts'
 import { unreadable } from '../temporal/findings/finding.ts'
 import { lookOnce, type ReadClaims } from '../temporal/findings/look.ts'
@@ -198,4 +198,8 @@ export async function pollersOf(
     ({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1000 > now - pollerMs,
   )
   return [...new Set(alive.map(({ identity }) => identity ?? ''))]
+}
+
+export function loopId(cluster: string, loop: LoopName): string {
+  return loop === 'provisioning' ? singletonIds.provisioningLoop(cluster) : singletonIds.disruptionLoop(cluster)
 }

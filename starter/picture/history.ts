@@ -4,7 +4,7 @@ import { type CommandFacts, factsKey, type History, type Life } from '../../core
 import { readCommandFacts, readLifeFacts } from '../../core/history/read-facts.ts'
 import { claimOfLifecycle, disruptionCommandId } from '../../core/task-queues.ts'
 import { endedSince } from '../../core/workflow-queries.ts'
-import type { TemporalAccess } from '../cli/operate/temporal-access.ts'
+import type { TemporalAccess } from '../temporal/connect.ts'
 
 /** Memos have up to 4 KiB; a page stays far below the largest message of gRPC. */
 const pageSize = 500

@@ -6,7 +6,7 @@ import { defined } from '../../core/values/defined.ts'
 import { ofNodeOrClaim, runningLifecycles } from '../../core/workflow-queries.ts'
 import { type LifecycleStatus, lifecycleStatusQuery } from '../../workflows/messages.ts'
 import { searchAttributes } from '../../workflows/search-attributes.ts'
-import type { TemporalAccess } from '../cli/operate/temporal-access.ts'
+import type { TemporalAccess } from '../temporal/connect.ts'
 import { innermost } from './from-temporal.ts'
 
 /** A step that Temporal tries again and again. */

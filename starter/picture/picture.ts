@@ -1,8 +1,6 @@
 // The reading half begins with a picture: parts of a cluster at one moment, and what of them could not be read.
 import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
 import { faultText, type NoteFaults } from '../../api/kept/document.ts'
-import { withCluster } from '../cli/access/cluster.ts'
-import type { ClusterOptions, ConnectionOptions } from '../cli/shared/options.ts'
 import { note } from '../document/print.ts'
 import { type Gaps, gapLines } from './gaps.ts'
 import { LackingError, missingOf } from './missing.ts'
@@ -41,7 +39,7 @@ export interface Part<T, S = PartSource> {
   readonly read: (source: S) => Promise<T>
 }
 
-type Parts<S = never> = Readonly<Record<string, Part<unknown, S>>>
+export type Parts<S = never> = Readonly<Record<string, Part<unknown, S>>>
 type Value<P> = P extends Part<infer T, never> ? T : never
 
 /** Parts that were all read. */
@@ -74,21 +72,6 @@ export async function readPicture<S extends Moment, P extends Parts<S & Notes>>(
   const values = Object.fromEntries(all.map(({ name, value }) => [name, value]))
   const missing = all.flatMap((one) => one.missing ?? [])
   return { ...values, missing, damaged: [...damaged] } as ClusterPicture<P>
-}
-
-/** Reads parts of the cluster that the options name. Where its kubeconfig cannot be used, all of them are missing. */
-export async function pictureOf<P extends Parts<PartSource>>(
-  options: ConnectionOptions & Partial<Pick<ClusterOptions, 'joinerNamespace'>>,
-  parts: P,
-  now: number,
-): Promise<ClusterPicture<P>> {
-  try {
-    const { joinerNamespace: namespace = '' } = options
-    return await withCluster(options, (client) => readPicture({ client, namespace, now }, parts))
-  } catch (error) {
-    const missing = Object.values(parts).map(({ what }) => missingOf(what, error))
-    return { missing, damaged: [] } as unknown as ClusterPicture<P>
-  }
 }
 
 /** Returns parts that an answer cannot do without. Errors: `LackingError`. */

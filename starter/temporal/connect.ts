@@ -6,6 +6,17 @@ import { withDeadlines } from './deadlines.ts'
 import { EncryptionCodec, type WhenUnreadable } from './encryption.ts'
 import type { TemporalSettings } from './settings.ts'
 
+/** One cluster's Joiner in Temporal. */
+export interface TemporalAccess {
+  readonly client: Client
+  readonly connection: Connection
+  readonly address: string
+  readonly namespace: string
+  readonly cluster: string
+  /** Whether nothing is to be asked for. */
+  readonly isDry?: true
+}
+
 export const connectMs = 5000
 
 const failureConverterPath = fileURLToPath(new URL('./failure-converter.ts', import.meta.url))

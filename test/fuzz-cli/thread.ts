@@ -3,10 +3,10 @@ import { convertFile } from '../../starter/cli/convert/convert-file.ts'
 import { runInstanceTypes } from '../../starter/cli/instance-types/run.ts'
 import { planIn } from '../../starter/cli/operate/plan-files.ts'
 import { complain } from '../../starter/cli/shared/boundary.ts'
-import type { InputFile } from '../../starter/cli/shared/input.ts'
 import { simulate } from '../../starter/cli/simulate/simulate.ts'
 import { validateFiles } from '../../starter/cli/validate/validate-files.ts'
 import { guardOutput } from '../../starter/document/terminal.ts'
+import type { InputFile } from '../../starter/files/input-file.ts'
 import type { Case } from './cases.ts'
 
 /** What a case came to. */

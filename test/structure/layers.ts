@@ -13,25 +13,39 @@ interface Layer {
 /** Activities start workflows by the names in `workflows/`; workflows see activities through contracts alone, so no arrow leads back. */
 const layers: readonly Layer[] = [
   { name: 'tests', files: /\.test\.ts$|^(?:test|bench)\//, imports: 'all' },
-  { name: 'entry', files: /^starter\/joiner\.ts$/, imports: ['core', 'api', 'starter', 'workers', 'deploy/local'] },
+  {
+    name: 'entry',
+    files: /^starter\/joiner\.ts$/,
+    imports: ['core', 'api', 'reading', 'starter', 'workers', 'deploy/local'],
+  },
   { name: 'core', files: /^core\//, imports: [] },
   { name: 'api', files: /^api\//, imports: ['core'] },
   { name: 'contracts', files: /^activities\/[^/]+\/(?:[a-z-]+-)?contract\.ts$/, imports: ['core', 'api'] },
   { name: 'workflows', files: /^workflows\//, imports: ['core', 'api', 'contracts'] },
   { name: 'activities', files: /^activities\//, imports: ['core', 'api', 'contracts', 'workflows'] },
-  { name: 'ui contract', files: /^starter\/ui\/contract\.ts$/, imports: ['core', 'starter'] },
+  { name: 'ui contract', files: /^starter\/ui\/contract\.ts$/, imports: ['core', 'reading', 'starter'] },
   // How amounts and times are written: the same in a terminal and in a browser.
   { name: 'words', files: /^starter\/document\/words\.ts$/, imports: ['core'] },
   // What runs in a browser knows of the rest only what the server says.
   { name: 'page', files: /^starter\/ui\/page\//, imports: ['ui contract', 'words'] },
+  // What is read and what is said of it; which command asks for it, and by which options, is none of its business.
+  {
+    name: 'reading',
+    files: /^starter\/(?:answers|bridge|document|files|picture|temporal)\//,
+    imports: ['core', 'api', 'contracts', 'workflows', 'activities', 'ui contract', 'words'],
+  },
   {
     name: 'starter',
     files: /^starter\//,
-    imports: ['core', 'api', 'contracts', 'workflows', 'activities', 'ui contract', 'words'],
+    imports: ['core', 'api', 'contracts', 'workflows', 'activities', 'reading', 'ui contract', 'words'],
   },
-  { name: 'workers', files: /^workers\//, imports: ['core', 'api', 'contracts', 'workflows', 'activities', 'starter'] },
+  {
+    name: 'workers',
+    files: /^workers\//,
+    imports: ['core', 'api', 'contracts', 'workflows', 'activities', 'reading', 'starter'],
+  },
   // The local cluster runs Joiner's own connection to Temporal and its Azure client against the servers that it starts.
-  { name: 'deploy/local', files: /^deploy\/local\//, imports: ['core', 'api', 'activities', 'starter'] },
+  { name: 'deploy/local', files: /^deploy\/local\//, imports: ['core', 'api', 'activities', 'reading', 'starter'] },
   { name: 'deploy', files: /^deploy\//, imports: ['core', 'api'] },
 ]
 

@@ -279,6 +279,8 @@ describe('backArrows', () => {
     ['test/a.ts', 'workers/b.ts'],
     ['bench/a.ts', 'test/b.ts'],
     ['starter/ui/page/a.ts', 'starter/document/words.ts'],
+    ['starter/cli/a/b.ts', 'starter/picture/c.ts'],
+    ['starter/answers/a.ts', 'starter/picture/b.ts'],
   ])('%s may import %s', (from, to) => {
     expect(backArrows([source(from, to)])).toEqual([])
   })
@@ -292,6 +294,8 @@ describe('backArrows', () => {
     ['activities/azure/a.ts', 'workers/b.ts'],
     ['workflows/a.ts', 'activities/azure/b.ts'],
     ['starter/a.ts', 'workers/b.ts'],
+    ['starter/picture/a.ts', 'starter/cli/shared/b.ts'],
+    ['starter/files/a.ts', 'starter/ui/server/b.ts'],
     ['starter/a.ts', 'deploy/local/b.ts'],
     ['starter/ui/page/a.ts', 'starter/document/print.ts'],
     ['workers/a.ts', 'starter/joiner.ts'],

@@ -7,7 +7,8 @@ import type { KubeconfigSource } from '../../../activities/kubernetes/client/kub
 import { defined } from '../../../core/values/defined.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { joinersClient } from '../../picture/joiners-client.ts'
-import { unanswered, whyOf } from '../../picture/missing.ts'
+import { missingOf, unanswered, whyOf } from '../../picture/missing.ts'
+import { type ClusterPicture, type PartSource, type Parts, readPicture } from '../../picture/picture.ts'
 import type { ClusterOptions, ConnectionOptions } from '../shared/options.ts'
 
 const accountToken = '/var/run/secrets/kubernetes.io/serviceaccount/token'
@@ -50,6 +51,21 @@ export async function withCluster<T>(
     return await work(namespace === undefined ? client : joinersClient(client, namespace))
   } finally {
     await client.close()
+  }
+}
+
+/** Reads parts of the cluster that the options name. Where its kubeconfig cannot be used, all of them are missing. */
+export async function pictureOf<P extends Parts<PartSource>>(
+  options: ConnectionOptions & Partial<Pick<ClusterOptions, 'joinerNamespace'>>,
+  parts: P,
+  now: number,
+): Promise<ClusterPicture<P>> {
+  try {
+    const { joinerNamespace: namespace = '' } = options
+    return await withCluster(options, (client) => readPicture({ client, namespace, now }, parts))
+  } catch (error) {
+    const missing = Object.values(parts).map(({ what }) => missingOf(what, error))
+    return { missing, damaged: [] } as unknown as ClusterPicture<P>
   }
 }
 

@@ -39,7 +39,8 @@ Exit code: 0, 1 when the cluster does not answer, 2 when a NodePool does not exi
 }
 
 async function run(names: readonly string[], options: Options): Promise<number> {
-  const [{ pictureOf, needed, noteGaps }, { budgetParts, budgetReport }] = await Promise.all([
+  const [{ pictureOf }, { needed, noteGaps }, { budgetParts, budgetReport }] = await Promise.all([
+    import('../access/cluster.ts'),
     import('../../picture/picture.ts'),
     import('./report.ts'),
   ])

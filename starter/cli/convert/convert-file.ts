@@ -7,7 +7,7 @@ import { printableLines } from '../../../core/values/printable.ts'
 import { note } from '../../document/print.ts'
 import { InputError } from '../../document/reported-error.ts'
 import { documentText, yamlText } from '../../document/yaml-text.ts'
-import { type InputFile, inputName, takeText } from '../shared/input.ts'
+import { type InputFile, inputName, takeText } from '../../files/input-file.ts'
 import { itemsOf, subjectOf } from '../shared/manifest-words.ts'
 
 /** Prints the manifests of a file with the newest API versions, all or none. Returns the exit code. Errors: InputError. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { note } from '../../document/print.ts'
+import { inputName } from '../../files/input-file.ts'
 
 /** Adds what `convert` takes. */
 export function registerConvert(command: Command): void {
@@ -17,7 +18,7 @@ that cannot be read.`,
 }
 
 async function convert(file: string): Promise<number> {
-  const [{ inputName, readInput }, { convertFile }] = await Promise.all([
+  const [{ readInput }, { convertFile }] = await Promise.all([
     import('../shared/input.ts'),
     import('./convert-file.ts'),
   ])

@@ -9,7 +9,7 @@ import { fetchPrices } from '../../../activities/azure/catalogue/retail-prices.t
 import { readAzureAccess } from '../../../api/config.ts'
 import { InputError } from '../../document/reported-error.ts'
 import { readPrices } from '../../files/azure-files.ts'
-import type { InputFile } from '../shared/input.ts'
+import type { InputFile } from '../../files/input-file.ts'
 import type { RegionSale } from './sources.ts'
 
 /** Asks Azure, as the environment says. Errors: InputError with what the environment lacks, or with what Azure refuses. */

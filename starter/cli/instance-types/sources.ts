@@ -12,8 +12,8 @@ import { printableStart } from '../../../core/values/printable.ts'
 import { InputError } from '../../document/reported-error.ts'
 import { onlyValue, readPrices, regionOf, skusOf } from '../../files/azure-files.ts'
 import type { Json } from '../../files/cluster-objects.ts'
+import { type InputFile, inputName } from '../../files/input-file.ts'
 import { type Manifest, manifestsOf, placeOf, readDocuments } from '../../files/source.ts'
-import { type InputFile, inputName } from '../shared/input.ts'
 import { validateObject } from '../validate/validate-object.ts'
 
 /** What a region sells, wherever that was read. */

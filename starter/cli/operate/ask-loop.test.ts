@@ -1,9 +1,9 @@
 import { WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client'
 import { expect, test } from 'vitest'
 import { DryRun } from '../../document/reported-error.ts'
+import type { TemporalAccess } from '../../temporal/connect.ts'
 import { askNode, type NodeAsking } from '../node/run.ts'
 import { type Asking, askLoop } from './ask-loop.ts'
-import type { TemporalAccess } from './temporal-access.ts'
 
 /** Temporal without a worker: updates get no answer, signals are kept. */
 function unanswered() {

@@ -6,10 +6,11 @@ import {
 import type { UpdateDefinition } from '@temporalio/common'
 import type { PauseRequest, ResumeRequest } from '../../../core/pauses/pause-requests.ts'
 import type { LoopName } from '../../../core/pauses/pauses.ts'
-import { singletonIds, taskQueue } from '../../../core/task-queues.ts'
+import { taskQueue } from '../../../core/task-queues.ts'
 import { type PauseAnswer, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
 import { CommandError, DryRun } from '../../document/reported-error.ts'
-import type { TemporalAccess } from './temporal-access.ts'
+import { loopId } from '../../picture/from-temporal.ts'
+import type { TemporalAccess } from '../../temporal/connect.ts'
 
 /** A loop answers within a second; longer means that nobody works for it. */
 const answerMs = 10_000
@@ -29,10 +30,6 @@ interface SentUpdate<Answer, Request> {
   readonly update: UpdateDefinition<Answer, [Request]>
   readonly request: Request
   readonly limitMs: number
-}
-
-export function loopId(cluster: string, loop: LoopName): string {
-  return loop === 'provisioning' ? singletonIds.provisioningLoop(cluster) : singletonIds.disruptionLoop(cluster)
 }
 
 /**

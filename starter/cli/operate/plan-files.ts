@@ -4,9 +4,9 @@ import { parseDisruptionPlan } from '../../../api/disruption-plan.ts'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
 import { printableStart } from '../../../core/values/printable.ts'
 import { CommandError } from '../../document/reported-error.ts'
+import { type FileText, type InputFile, inputName, takeText } from '../../files/input-file.ts'
 import { unanswered } from '../../picture/missing.ts'
 import { withCluster } from '../access/cluster.ts'
-import { type FileText, type InputFile, inputName, takeText } from '../shared/input.ts'
 import type { ClusterOptions } from '../shared/options.ts'
 
 const longestMessage = 500

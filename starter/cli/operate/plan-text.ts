@@ -7,9 +7,9 @@ import type {
   PlannedReplacement,
 } from '../../../core/disruption/plan/plan.ts'
 import { causeTitle } from '../../../core/disruption/verdicts/cause-text.ts'
+import { shownMove } from '../../answers/node-report.ts'
 import type { Cell, Document, Part } from '../../document/document.ts'
 import { counted, monthly } from '../../document/words.ts'
-import { shownMove } from '../shared/kept-json.ts'
 
 const mostPods = 20
 const mostBlockers = 30

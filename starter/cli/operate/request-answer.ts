@@ -3,8 +3,8 @@ import type { CommandResult } from '../../../workflows/disruption-command.ts'
 import { commandStatusQuery, type RequestAnswer, type StartedCommand } from '../../../workflows/messages.ts'
 import { isForPrograms, note, say, structured } from '../../document/print.ts'
 import { counted, few, monthly } from '../../document/words.ts'
+import type { TemporalAccess } from '../../temporal/connect.ts'
 import type { OutputFormat } from '../shared/options.ts'
-import type { TemporalAccess } from './temporal-access.ts'
 
 interface Options {
   readonly output: OutputFormat

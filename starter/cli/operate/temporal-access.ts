@@ -5,23 +5,13 @@ import { singletonIds } from '../../../core/task-queues.ts'
 import { say } from '../../document/print.ts'
 import { CommandError, DryRun } from '../../document/reported-error.ts'
 import { volumeProblem } from '../../temporal/bundled.ts'
+import type { TemporalAccess } from '../../temporal/connect.ts'
 import { connectClient, connectMs, temporalClient } from '../../temporal/connect.ts'
 import { explainTemporal } from '../../temporal/problem.ts'
 import { readTemporalSettings, type TemporalSettings } from '../../temporal/settings.ts'
 import { withCluster } from '../access/cluster.ts'
 import { type Reach, reachTemporal } from '../access/reach-temporal.ts'
 import type { TemporalOptions } from './temporal-options.ts'
-
-/** One cluster's Joiner in Temporal. */
-export interface TemporalAccess {
-  readonly client: Client
-  readonly connection: Connection
-  readonly address: string
-  readonly namespace: string
-  readonly cluster: string
-  /** Whether nothing is to be asked for. */
-  readonly isDry?: true
-}
 
 /** What came of connecting. */
 export type OpenedTemporal =

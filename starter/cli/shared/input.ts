@@ -2,13 +2,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ReportedError } from '../../document/reported-error.ts'
-
-/** A file as it lies on the disk, or standard input. Nothing of it was looked at yet. */
-export interface InputFile {
-  /** As the user named it; `-`: standard input. */
-  readonly file: string
-  readonly bytes: Uint8Array<ArrayBuffer>
-}
+import { type InputFile, inputName } from '../../files/input-file.ts'
 
 /** A file that could not be read: why, and what to do. */
 export interface UnreadableFile {
@@ -37,11 +31,6 @@ export async function needInput(file: string): Promise<InputFile> {
   const input = await readInput(file)
   if ('bytes' in input) return input
   throw new ReportedError(`${inputName(file)}: ${input.message}`)
-}
-
-/** How messages name a file. */
-export function inputName(file: string): string {
-  return file === '-' ? 'standard input' : file
 }
 
 /** How names of manifests end. */
@@ -114,23 +103,4 @@ function reasonOf(error: unknown): string {
     return `it is larger than the ${mostBytes / 1024 / 1024} MiB that are read; give it in parts, such as one for each namespace`
   const { code, message } = error as NodeJS.ErrnoException
   return reasons[code ?? ''] ?? message
-}
-
-export type FileText =
-  | { readonly kind: 'text'; readonly text: string }
-  /** Why it is none, and what to do. */
-  | { readonly kind: 'refused'; readonly message: string }
-
-/** The text of a file, without a byte order mark. Its bytes are gone afterwards: they may be most of the memory. */
-export function takeText({ bytes }: InputFile): FileText {
-  const [first, second] = bytes
-  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))
-    return { kind: 'refused', message: 'is UTF-16 text; save it as UTF-8' }
-  try {
-    return { kind: 'text', text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
-  } catch {
-    return { kind: 'refused', message: 'is not UTF-8 text; give a file with YAML or JSON' }
-  } finally {
-    bytes.buffer.transfer(0)
-  }
 }

@@ -2,14 +2,16 @@ import { isKnownKind } from '../../../api/shapes/objects.ts'
 import { isObject } from '../../../core/values/json.ts'
 import { InputError, ReportedError } from '../../document/reported-error.ts'
 import { type Catalog, readCatalog } from '../../files/catalog.ts'
+import { type InputFile, inputName } from '../../files/input-file.ts'
 import type { PolicyName } from '../../files/ready-decision.ts'
 import { checkScenario, manifestsOf, readDocuments, type SourceDocument } from '../../files/source.ts'
-import { filesOf, type InputFile, inputName, manifestSuffixes, needInput } from '../shared/input.ts'
+import { type Overrides, type Scenario } from '../../files/taking-part.ts'
+import { filesOf, manifestSuffixes, needInput } from '../shared/input.ts'
 import { completed, workloadRemarks } from './complete/complete.ts'
 import type { DisruptionResultJson } from './disruption/disruption-result.ts'
 import { decide } from './disruption/disruption-scenario.ts'
 import { checkedManifests, decideManifests, readManifests, unknownRemarks } from './manifests.ts'
-import { type Overrides, readScenario, type Scenario } from './scenario.ts'
+import { readScenario } from './scenario.ts'
 
 export interface LoadSettings {
   readonly catalog?: InputFile

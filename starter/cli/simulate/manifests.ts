@@ -12,9 +12,9 @@ import type { Catalog } from '../../files/catalog.ts'
 import { clusterObjects, type Json, namespaceOf, withMetadata, withoutNulls } from '../../files/cluster-objects.ts'
 import { type PolicyName, policies, readyDecision } from '../../files/ready-decision.ts'
 import { checkManifest, type Manifest, placeOf, subjectOf } from '../../files/source.ts'
+import type { Overrides, Scenario } from '../../files/taking-part.ts'
 import { type TakingPart, takingPart } from '../../files/taking-part.ts'
 import { type DisruptionResultJson, disruptionResult } from './disruption/disruption-result.ts'
-import type { Overrides, Scenario } from './scenario.ts'
 
 const mostKindsShown = 50
 const mostErrors = 10

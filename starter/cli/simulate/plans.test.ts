@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { plainText } from '../../document/text.ts'
-import type { InputFile } from '../shared/input.ts'
+import type { InputFile } from '../../files/input-file.ts'
 import { load } from './load.ts'
 import { planDocument, solveRounds } from './result.ts'
 

@@ -20,7 +20,7 @@ import { unschedulableWords } from '../../../core/scheduling/unschedulable-text.
 import { type Document, type Part, section } from '../../document/document.ts'
 import { InputError } from '../../document/reported-error.ts'
 import { counted, few, monthly } from '../../document/words.ts'
-import type { Scenario } from './scenario.ts'
+import type { Scenario } from '../../files/taking-part.ts'
 
 /** What one pass decided, as a simulation prints it. */
 export interface ResultJson {

@@ -1,40 +1,19 @@
 import type { ScenarioJson } from '../../../api/shapes/scenario.ts'
-import type { TerminateFirst } from '../../../core/disruption/methods/context.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import { coreWellKnownLabels } from '../../../core/requirements/labels.ts'
 import { schedulingSnapshot } from '../../../core/scheduling/cluster.ts'
-import type { SchedulingOptions, SchedulingSnapshot } from '../../../core/scheduling/snapshot.ts'
+import type { SchedulingOptions } from '../../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../../core/scheduling/topology/spread-defaults.ts'
 import { defined } from '../../../core/values/defined.ts'
 import { entryOf } from '../../../core/values/records.ts'
 import { InputError } from '../../document/reported-error.ts'
 import { instanceTypes } from '../../files/catalog.ts'
 import { clusterObjects, withMetadata, withoutNulls, withStatus } from '../../files/cluster-objects.ts'
-import { type InputFile, inputName, takeText } from '../shared/input.ts'
+import { type InputFile, inputName, takeText } from '../../files/input-file.ts'
+import type { Overrides, Scenario } from '../../files/taking-part.ts'
 
 /** Names of types by pool. */
 type TypesOfPools = Readonly<Record<string, readonly string[] | null>>
-
-export interface Scenario {
-  readonly snapshot: SchedulingSnapshot
-  readonly options: SchedulingOptions
-}
-
-/** What the command line says; each replaces what a scenario says of it. */
-export interface Overrides {
-  readonly now?: string
-  readonly preferencePolicy?: 'Respect' | 'Ignore'
-  readonly minValuesPolicy?: 'Strict' | 'BestEffort'
-  readonly reservedCapacity?: boolean
-  readonly spotToSpot?: boolean
-  readonly terminateFirst?: TerminateFirst
-  /** Whether NodeOverlays among manifests count. */
-  readonly nodeOverlay?: boolean
-  readonly defaultSpread?: readonly DefaultSpreadConstraint[]
-  readonly instanceTypes?: readonly InstanceType[]
-  /** Added to those of the scenario. */
-  readonly wellKnownLabels?: readonly string[]
-}
 
 /** Completes a scenario as an API server would and gathers what the scheduler looks at. */
 export function readScenario(json: unknown, overrides: Overrides = {}): Scenario {

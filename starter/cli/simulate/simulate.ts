@@ -1,7 +1,7 @@
 import { note, print, write } from '../../document/print.ts'
 import { InputError } from '../../document/reported-error.ts'
+import type { InputFile } from '../../files/input-file.ts'
 import type { PolicyName } from '../../files/ready-decision.ts'
-import type { InputFile } from '../shared/input.ts'
 import type { OutputFormat } from '../shared/options.ts'
 import { type DisruptionResultJson, decisionDocument } from './disruption/disruption-result.ts'
 import { type Loaded, load } from './load.ts'

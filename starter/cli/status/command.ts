@@ -34,12 +34,14 @@ async function status(options: Options): Promise<number> {
     { temporalMissing, temporalStatus },
     { statusDocument, statusJson },
     { problemsOf, statusParts },
-    { pictureOf, readPicture },
+    { pictureOf },
+    { readPicture },
   ] = await Promise.all([
     import('../operate/temporal-access.ts'),
     import('../../picture/from-temporal.ts'),
     import('./table.ts'),
     import('./status.ts'),
+    import('../access/cluster.ts'),
     import('../../picture/picture.ts'),
   ])
   const now = Date.now()

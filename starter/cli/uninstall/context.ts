@@ -1,6 +1,6 @@
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { CommandError } from '../../document/reported-error.ts'
-import type { TemporalAccess } from '../operate/temporal-access.ts'
+import type { TemporalAccess } from '../../temporal/connect.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
 
 /** What the steps of an uninstallation work with. */

@@ -5,10 +5,11 @@ import { maintenanceScheduleId } from '../../../core/task-queues.ts'
 import { onQueueOf } from '../../../core/workflow-queries.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { counted } from '../../document/words.ts'
+import { loopId } from '../../picture/from-temporal.ts'
+import type { TemporalAccess } from '../../temporal/connect.ts'
 import { describedSchedule } from '../../temporal/findings/schedule.ts'
-import { askLoop, loopId } from '../operate/ask-loop.ts'
+import { askLoop } from '../operate/ask-loop.ts'
 import { clusterFacts } from '../operate/operator.ts'
-import type { TemporalAccess } from '../operate/temporal-access.ts'
 import { type Step, type Uninstallation, waitFor } from './context.ts'
 
 const { BatchOperationState } = proto.temporal.api.enums.v1

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import type { InputFile, UnreadableFile } from '../shared/input.ts'
+import type { InputFile } from '../../files/input-file.ts'
+import type { UnreadableFile } from '../shared/input.ts'
 import { type OutputFormat, outputOption } from '../shared/options.ts'
 
 /** Adds what `validate` takes. */

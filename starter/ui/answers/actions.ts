@@ -4,7 +4,7 @@ import { askNode, findLifecycle, type NodeAsking } from '../../cli/node/run.ts'
 import { type Asking, askLoop, requestDisruption } from '../../cli/operate/ask-loop.ts'
 import { answerLines } from '../../cli/operate/request-answer.ts'
 import { applyMs } from '../../cli/operate/requests.ts'
-import type { TemporalAccess } from '../../cli/operate/temporal-access.ts'
+import type { TemporalAccess } from '../../temporal/connect.ts'
 import type { ActionAnswer, ActionRequest } from '../contract.ts'
 import { RouteError } from '../server/api.ts'
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { OpenedTemporal, TemporalAccess } from '../../cli/operate/temporal-access.ts'
+import type { OpenedTemporal } from '../../cli/operate/temporal-access.ts'
 import { CommandError } from '../../document/reported-error.ts'
+import type { TemporalAccess } from '../../temporal/connect.ts'
 import { TemporalLink } from './temporal-link.ts'
 
 const closed: string[] = []

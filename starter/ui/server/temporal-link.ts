@@ -1,5 +1,6 @@
-import type { OpenedTemporal, TemporalAccess } from '../../cli/operate/temporal-access.ts'
+import type { OpenedTemporal } from '../../cli/operate/temporal-access.ts'
 import { CommandError } from '../../document/reported-error.ts'
+import type { TemporalAccess } from '../../temporal/connect.ts'
 import { grpcCode } from '../../temporal/grpc-code.ts'
 
 type Open = Extract<OpenedTemporal, { readonly kind: 'open' }>

@@ -11,13 +11,13 @@ import { labels } from '../../../../core/requirements/labels.ts'
 import { defined } from '../../../../core/values/defined.ts'
 import { readPrices } from '../../../files/azure-files.ts'
 import { type Catalog, readCatalog, type SizeSale, sizeCatalog } from '../../../files/catalog.ts'
+import { type InputFile, inputName } from '../../../files/input-file.ts'
 import { logIn } from '../../../picture/azure-login.ts'
 import { aksClusters, vmSizes, vmUsages } from '../../../picture/from-azure.ts'
 import { missingLines } from '../../../picture/gaps.ts'
 import type { ManagedCluster } from '../../../picture/managed-cluster.ts'
 import { whyOf } from '../../../picture/missing.ts'
 import { readPicture } from '../../../picture/picture.ts'
-import { type InputFile, inputName } from '../../shared/input.ts'
 
 /** Where prices are from, and how old they are. */
 export interface PriceSource {

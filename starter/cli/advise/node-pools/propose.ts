@@ -6,7 +6,7 @@ import { labels } from '../../../../core/requirements/labels.ts'
 import { CommandError } from '../../../document/reported-error.ts'
 import { counted } from '../../../document/words.ts'
 import { commentOf, yamlText } from '../../../document/yaml-text.ts'
-import { inputName } from '../../shared/input.ts'
+import { inputName } from '../../../files/input-file.ts'
 import type { AgentPool } from '../cluster/agent-pools.ts'
 
 /** A NodePool with its AKSNodeClass in place of an agent pool, as manifests. */
