@@ -14,10 +14,9 @@ function sidebar() {
     .map((section) => ({
       text: /^## (.*)$/m.exec(section)[1],
       collapsed: true,
-      items: [...section.matchAll(/^- \[[^\]]*\]\(([\w/-]+\.md)\)/gm)].map(([, page]) => ({
-        text: titleOf(page),
-        link: `/${page.replace(/(README)?\.md$/, '')}`,
-      })),
+      items: [...section.matchAll(/^- .*$/gm)]
+        .flatMap(([line]) => [...line.matchAll(/\]\(([\w/-]+\.md)\)/g)])
+        .map(([, page]) => ({ text: titleOf(page), link: `/${page.replace(/(README)?\.md$/, '')}` })),
     }))
 }
 
