@@ -79,7 +79,11 @@ async function takePage(browser: Browser): Promise<void> {
       await page.locator('.waiting').waitFor({ state: 'detached' })
     }
     await visit('#/')
+    // All of its nodes: README.md says how many there are.
+    const height = await page.evaluate<number>('document.documentElement.scrollHeight')
+    await page.setViewportSize({ ...size, height })
     await take('cluster')
+    await page.setViewportSize(size)
     await visit(`#/nodes/${drained}`)
     await take('node')
     await visit('#/decisions')

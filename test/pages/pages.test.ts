@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -83,6 +83,18 @@ test('README.md and the index have the figures of docs/benchmarks.md', () => {
     expect(index).toContain(`${five?.[who]} / ${fiveHundred?.[who]} s`)
   expect(index).toContain(`${memory?.joiner} MiB for Joiner at 5 nodes`)
   expect(index).toContain(`nothing; ${memory?.karpenter} MiB`)
+})
+
+test('moved-headings.md lists no heading that is still where it was', () => {
+  const rows = [...read('docs/moved-headings.md').matchAll(/^- (\S+\.md): (.*?)(?:\. Why: .*)?$/gm)]
+  expect(rows.length).toBeGreaterThan(30)
+  const still = rows.flatMap(([, page = '', headings = '']) => {
+    const path = page === 'README.md' ? page : `docs/${page}`
+    const there = existsSync(join(root, path)) ? [...read(path).matchAll(/^#+ (.*)$/gm)].map(([, one]) => one) : []
+    const named = headings.split(' · ').map((heading) => /^\[([^\]]*)\]/.exec(heading)?.[1] ?? heading)
+    return named.filter((heading) => there.includes(heading)).map((heading) => `${page}: ${heading}`)
+  })
+  expect(still).toEqual([])
 })
 
 const known = await commandFlags()
