@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { performance } from 'node:perf_hooks'
 import { evaluate } from '../../core/disruption/evaluate.ts'
 import { type DisruptionWorld } from '../../core/disruption/world.ts'
-import { decisionOf } from '../../starter/cli/simulate/disruption/disruption-scenario.ts'
+import { decisionOf } from '../../starter/cli/simulate/disruption.ts'
 import { peakRSSMiB } from '../../starter/cli/simulate/result.ts'
 
 /**

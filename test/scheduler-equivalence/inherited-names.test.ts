@@ -11,7 +11,7 @@ import {
   subtractResources,
 } from '../../core/resources.ts'
 import { WhatIf } from '../../core/scheduling/what-if.ts'
-import { decide } from '../../starter/cli/simulate/disruption/disruption-scenario.ts'
+import { decide } from '../../starter/cli/simulate/disruption.ts'
 import { resultOf } from '../../starter/cli/simulate/result.ts'
 import { schedulePlainly } from '../plain-scheduler/schedule.ts'
 import { readSuite } from '../vectors/packs.ts'

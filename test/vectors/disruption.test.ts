@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { evaluate } from '../../core/disruption/evaluate.ts'
 import { invalidText, validate } from '../../core/disruption/validate.ts'
-import { decide, decisionOf } from '../../starter/cli/simulate/disruption/disruption-scenario.ts'
+import { decide, decisionOf } from '../../starter/cli/simulate/disruption.ts'
 import { disruptionDifferences } from './disruption-comparison.ts'
 import { readSuite } from './packs.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { requirement } from '../../core/requirements/requirement.ts'
 import { requirementsOfLabels } from '../../core/requirements/requirements.ts'
-import { decide } from '../../starter/cli/simulate/disruption/disruption-scenario.ts'
+import { decide } from '../../starter/cli/simulate/disruption.ts'
 import { readSuite } from './packs.ts'
 import { answer, plainForm, type VectorScenario } from './scheduling.ts'
 

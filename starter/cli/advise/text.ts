@@ -2,10 +2,8 @@ import { type Cell, type Document, foreign, type Part, section } from '../../doc
 import { counted, few, monthly, percent, shareText } from '../../document/words.ts'
 import { yamlText } from '../../document/yaml-text.ts'
 import { budgetLines, commandPart } from '../operate/plan-text.ts'
-import type { Advice } from './advice.ts'
-import type { PoolBill } from './bill.ts'
-import type { Holder, StayingNodes } from './planner/pass.ts'
-import type { WaitingPods } from './planner/waiting.ts'
+import type { Advice, PoolBill } from './advice.ts'
+import type { Holder, StayingNodes, WaitingPods } from './planner/pass.ts'
 
 const mostMoves = 20
 const mostHolders = 10

@@ -7,8 +7,17 @@ import { quantityValue, subtractQuantity, zero } from '../../../core/values/quan
 import { present } from '../../document/words.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { whyOf } from '../../picture/missing.ts'
-import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
-import { type DoctorContext, groupId, roleAssignment } from './context.ts'
+import {
+  type Check,
+  type DoctorContext,
+  type Finding,
+  fail,
+  groupId,
+  ok,
+  roleAssignment,
+  warn,
+  worst,
+} from './check.ts'
 
 /** Whether Azure gives this process a token, and whose. */
 export function identityCheck({ identity }: DoctorContext, token: Promise<TokenResult>): Check {

@@ -5,7 +5,7 @@ import { nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
 import type { Pools } from '../shared/buyable.ts'
 import { actionsCheck } from './azure-roles.ts'
-import type { DoctorContext } from './context.ts'
+import type { DoctorContext } from './check.ts'
 
 const subscription = '00000000-0000-4000-8000-000000000001'
 const group = (name: string) =>

@@ -5,8 +5,7 @@ import { type AzureRole, machinesRole, reservationsRole, roleName } from '../../
 import { present } from '../../document/words.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { whyOf } from '../../picture/missing.ts'
-import { type Check, type Finding, fail, ok, warn } from './check.ts'
-import { type DoctorContext, groupId, roleAssignment } from './context.ts'
+import { type Check, type DoctorContext, type Finding, fail, groupId, ok, roleAssignment, warn } from './check.ts'
 
 interface Need {
   readonly scope: string

@@ -9,8 +9,7 @@ import { sceneOf, vmSizes, vmUsages } from '../../picture/from-azure.ts'
 import { whyOf } from '../../picture/missing.ts'
 import { readWhole } from '../../picture/picture.ts'
 import { type Buyable, readBuyable } from '../shared/buyable.ts'
-import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
-import { type DoctorContext, roleAssignment } from './context.ts'
+import { type Check, type DoctorContext, type Finding, fail, ok, roleAssignment, warn, worst } from './check.ts'
 
 /** Whether quota is left in the families that the NodePools may use. */
 export function quotaCheck(context: DoctorContext): Check {

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { readRepairer } from '../shared/temporal-findings.ts'
+import type { DoctorContext } from './check.ts'
 import { apiServerCheck, clocksCheck } from './cluster.ts'
-import type { DoctorContext } from './context.ts'
 
 const now = Date.parse('2026-11-21T12:00:00.400Z')
 

@@ -2,8 +2,7 @@ import { ApiError, isNotFound } from '../../../activities/kubernetes/client/api-
 import { isClockWrong, offText } from '../../../core/server-time.ts'
 import { whyOf } from '../../picture/missing.ts'
 import { type LeaseReport, readLeases } from '../shared/leases.ts'
-import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
-import type { DoctorContext } from './context.ts'
+import { type Check, type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
 
 /** The oldest minor version of Kubernetes that the chart allows. */
 const oldestMinor = 30

@@ -8,8 +8,7 @@ import { nodeClassSpec } from '../../../api/node-class.ts'
 import { nodeOverlaySpec } from '../../../api/node-overlay.ts'
 import { nodePoolSpec } from '../../../api/node-pool.ts'
 import { whyOf } from '../../picture/missing.ts'
-import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
-import type { DoctorContext } from './context.ts'
+import { type Check, type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
 
 interface Kind {
   readonly kind: string

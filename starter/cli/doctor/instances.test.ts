@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { tagKeys } from '../../../activities/azure/launch/tags.ts'
 import { doctorConfig } from '../../../test/fakes/azure-config.ts'
 import { claimJson, condition } from '../../../test/fakes/objects.ts'
-import type { DoctorContext } from './context.ts'
+import type { DoctorContext } from './check.ts'
 import { instancesCheck } from './instances.ts'
 
 test('a VM whose tags name another NodeClaim of the name is given to this one by the command that it prints', async () => {

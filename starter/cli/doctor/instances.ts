@@ -18,8 +18,7 @@ import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { clusterScene, nodeClaims } from '../../picture/from-cluster.ts'
 import { whyOf } from '../../picture/missing.ts'
 import { readWhole } from '../../picture/picture.ts'
-import { type Check, type Finding, fail, ok, warn } from './check.ts'
-import { type DoctorContext, groupId } from './context.ts'
+import { type Check, type DoctorContext, type Finding, fail, groupId, ok, warn } from './check.ts'
 
 /** Claims that are named one by one. */
 const mostNamed = 5

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { doctorConfig } from '../../../test/fakes/azure-config.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
-import type { DoctorContext } from './context.ts'
+import type { DoctorContext } from './check.ts'
 import { machinesCheck } from './instances.ts'
 
 const id = (cluster: string) =>

@@ -4,7 +4,7 @@ import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { formatWithheld } from '../../../api/withheld-machines.ts'
 import { claimJson, nodeJson } from '../../../test/fakes/objects.ts'
-import type { DoctorContext } from './context.ts'
+import type { DoctorContext } from './check.ts'
 import { cancellationsCheck, keptDocumentsCheck, lostClaimsCheck, nodesFinding } from './nodes.ts'
 
 const found = (nodes: readonly Json[], claims: readonly Json[]) =>

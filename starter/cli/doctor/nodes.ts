@@ -8,8 +8,7 @@ import { clusterScene, nodeClaims, nodes } from '../../picture/from-cluster.ts'
 import type { Gaps } from '../../picture/gaps.ts'
 import { ofProcesses, refusedCancellations, withheld } from '../../picture/kept.ts'
 import { needed, readPicture, readWhole, type Scene } from '../../picture/picture.ts'
-import { type Check, type Finding, ok, warn, worst } from './check.ts'
-import { type DoctorContext } from './context.ts'
+import { type Check, type DoctorContext, type Finding, ok, warn, worst } from './check.ts'
 
 /** Objects that are named one by one, and machines without a NodeClaim. */
 const mostNamed = 5

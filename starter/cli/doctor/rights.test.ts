@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DoctorContext } from './context.ts'
+import type { DoctorContext } from './check.ts'
 import { rightsCheck } from './rights.ts'
 
 /** What doctor says in a pod of the account joiner-azure, which may do everything, and how many things it asked about. */

@@ -3,8 +3,7 @@ import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import type { Config, Role } from '../../../api/config.ts'
 import { type Right, type RightCondition, rights } from '../../../api/rights/rights.ts'
-import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
-import type { DoctorContext } from './context.ts'
+import { type Check, type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
 
 interface Question {
   readonly group: string

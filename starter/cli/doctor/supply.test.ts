@@ -7,8 +7,7 @@ import { sizes, skuJson } from '../../../deploy/local/azure/catalogue/catalogue.
 import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { subnetCheck } from './azure-access.ts'
 import { quotaCheck } from './azure-supply.ts'
-import type { Check } from './check.ts'
-import type { DoctorContext } from './context.ts'
+import type { Check, DoctorContext } from './check.ts'
 
 const subnetId = '/subscriptions/sub/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes'
 

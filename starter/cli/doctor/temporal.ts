@@ -15,8 +15,7 @@ import { mostNodes, recommendedHours, volumeProblem } from '../../temporal/bundl
 import { checkNamespace, connectClient, connectMs } from '../../temporal/connect.ts'
 import { readAttributes } from '../../temporal/namespace-attributes.ts'
 import { explainTemporal, messageOf } from '../../temporal/problem.ts'
-import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
-import { type DoctorContext } from './context.ts'
+import { type Check, type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
 
 const hourMs = 3_600_000
 /** A lifecycle that ended during a night can be looked at in the morning. */

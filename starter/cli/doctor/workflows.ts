@@ -9,8 +9,7 @@ import { connectClient, temporalClient } from '../../temporal/connect.ts'
 import type { Fault } from '../../temporal/findings/finding.ts'
 import { lookOnce } from '../../temporal/findings/look.ts'
 import { findingGroups, type Repairer, readRepairer } from '../shared/temporal-findings.ts'
-import { type Check, type Finding, fail, ok, warn, worst } from './check.ts'
-import { type DoctorContext } from './context.ts'
+import { type Check, type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
 
 /** What costs nothing by itself: an order of somebody's, or something that is done later or seen less well. */
 const harmless: ReadonlySet<Fault> = new Set(['schedule paused', 'schedule late', 'not allowed', 'server too old'])

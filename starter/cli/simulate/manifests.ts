@@ -14,7 +14,7 @@ import { type PolicyName, policies, readyDecision } from '../../files/ready-deci
 import { checkManifest, type Manifest, placeOf, subjectOf } from '../../files/source.ts'
 import type { Overrides, Scenario } from '../../files/taking-part.ts'
 import { type TakingPart, takingPart } from '../../files/taking-part.ts'
-import { type DisruptionResultJson, disruptionResult } from './disruption/disruption-result.ts'
+import { type DisruptionResultJson, disruptionResult } from './disruption.ts'
 
 const mostKindsShown = 50
 const mostErrors = 10

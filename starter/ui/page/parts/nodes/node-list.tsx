@@ -7,8 +7,7 @@ import { age, bytes, cores } from '../../state/format.ts'
 import { nodeLink } from '../../state/route.ts'
 import { type Column, DataTable } from '../data-table.tsx'
 import { Meter } from '../elements.tsx'
-import { drawnPhase, PhaseBadge, PhaseIcon, phaseLook, phaseText } from './phase.tsx'
-import { PodBoxes } from './pod-box.tsx'
+import { drawnPhase, PhaseBadge, PhaseIcon, PodBoxes, phaseLook, phaseText } from './node-signs.tsx'
 
 export type Layout = 'cards' | 'tiles' | 'table'
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { builtProgram } from '../../../../test/runner/program.ts'
-import { decide } from './disruption-scenario.ts'
+import { builtProgram } from '../../../test/runner/program.ts'
+import { decide } from './disruption.ts'
 
 const now = '2026-03-01T12:00:00Z'
 const entry = (key: string, ...values: readonly string[]) => ({ key, operator: 'In', values })
