@@ -111,7 +111,7 @@ export interface PoolBill {
   readonly memoryRequested?: number
 }
 
-export interface Bill {
+interface Bill {
   readonly pools: readonly PoolBill[]
   readonly perHour: number
   readonly nodes: number
@@ -125,7 +125,7 @@ interface Input {
 }
 
 /** Returns what each pool costs, the most expensive first. */
-export function billOf(input: Input): Bill {
+function billOf(input: Input): Bill {
   const groups = Map.groupBy(input.nodes, ({ owner }) => `${owner.kind}/${owner.name}`)
   const pools = [...groups.values()].map((own) => poolBill(own, input)).toSorted((a, b) => b.perHour - a.perHour)
   return {

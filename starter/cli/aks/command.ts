@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { defined } from '../../../core/values/defined.ts'
-import type { ImageName } from './chart-values.ts'
 import type { SetupOptions } from './setup.ts'
-import type { ValuesOptions } from './write-values.ts'
+import type { ImageName, ValuesOptions } from './write-values.ts'
 
 const login = `
 The login is that of the Azure CLI (az login), or what AZURE_TOKEN_CREDENTIALS names. Without --subscription it is ARM_SUBSCRIPTION_ID, or the only

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import type { ManagedCluster } from '../../picture/managed-cluster.ts'
-import { type ChartValue, chartValues } from './chart-values.ts'
 import { parseImage } from './command.ts'
 import type { ClusterFacts } from './facts.ts'
-import { valuesText } from './write-values.ts'
+import { type ChartValue, chartValues, valuesText } from './write-values.ts'
 
 const group = '/subscriptions/sub/resourceGroups/MC_demo'
 const subnetId = `${group}/providers/Microsoft.Network/virtualNetworks/aks-vnet-12345678/subnets/aks-subnet`

@@ -106,7 +106,7 @@ export function decisionDocument({ commands, blocked }: DisruptionResultJson): D
   return [done.length === 0 ? ['nothing is done'] : done, [{ rows }]]
 }
 
-export interface ConditionsJson {
+interface ConditionsJson {
   /** The reason; null: it has not drifted. */
   readonly drifted: string | null
   readonly consolidatable: boolean
@@ -122,7 +122,7 @@ interface ConditionInput {
 }
 
 /** The conditions Drifted and Consolidatable that follow from the objects, and the claims with them; the provider reports no drift. */
-export function withFoundConditions(
+function withFoundConditions(
   { nodeClaims, nodePools }: { readonly nodeClaims: readonly NodeClaim[]; readonly nodePools: readonly NodePool[] },
   input: ConditionInput,
 ): { readonly nodeClaims: readonly NodeClaim[]; readonly conditions: Record<string, ConditionsJson> } {

@@ -1,6 +1,6 @@
+import pc from 'picocolors'
 import { ago, percent } from '../../document/words.ts'
-import { type ClusterView, type NodeView } from '../../picture/watch/cluster-view.ts'
-import type { Cell, Style } from './paint.ts'
+import type { ClusterView, NodeView } from '../../picture/watch/cluster-view.ts'
 
 export const sortKeys = [
   'name',
@@ -193,4 +193,25 @@ export function parseResources(text: string): readonly Resource[] | undefined {
   const names = text.split(',').map((name) => name.trim())
   const found = resources.filter((resource) => names.includes(resource))
   return found.length === new Set(names).size ? found : undefined
+}
+
+export type Style = 'plain' | 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan' | 'inverse'
+
+/** A piece of a line. */
+export interface Cell {
+  readonly text: string
+  readonly style?: Style
+  /** Whether its end says more than its beginning. */
+  readonly isCutInFront?: true
+}
+
+/** Gives a text a style. */
+export type Paint = (text: string, style: Style) => string
+
+export const noPaint: Paint = (text) => text
+
+/** Paints for a terminal; nothing where colours are not wanted (`NO_COLOR`). */
+export function paintFor(isColored: boolean): Paint {
+  const colors = pc.createColors(isColored)
+  return (text, style) => (style === 'plain' ? text : colors[style](text))
 }

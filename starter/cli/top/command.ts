@@ -105,7 +105,7 @@ async function once(watch: Watch, { output, resources: shown, ...options }: Opti
 async function live(watch: Watch, server: string, options: Options): Promise<number> {
   const [{ showLive }, { paintFor }, { default: pc }] = await Promise.all([
     import('./live.ts'),
-    import('./paint.ts'),
+    import('./columns.ts'),
     import('picocolors'),
   ])
   return showLive(watch, {

@@ -3,11 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { buildView, claim, facts, node, now, pod, waitingPod } from '../../../test/samples/sample-cluster.ts'
 import { plainText } from '../../document/text.ts'
 import type { ClusterView, NodeView } from '../../picture/watch/cluster-view.ts'
-import { parseResources, type SortKey, selected, sortKeys } from './columns.ts'
+import { noPaint, paintFor, parseResources, type SortKey, selected, sortKeys } from './columns.ts'
 import { frameOf, onceDocument, type Place } from './frame.ts'
 import type { TopState } from './keys.ts'
 import { changesBetween } from './live.ts'
-import { noPaint, paintFor } from './paint.ts'
 
 const state: TopState = { sort: 'name', isReversed: false, filter: '', isTyping: false, offset: 0 }
 const place: Place = { columns: 140, rows: 12, paint: noPaint, server: 'https://api', resources: ['cpu', 'memory'] }

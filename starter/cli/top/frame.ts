@@ -7,9 +7,12 @@ import { type ClusterView, type NodeView } from '../../picture/watch/cluster-vie
 import {
   bar,
   bytesText,
+  type Cell,
   type Column,
   columnsFor,
   coresText,
+  noPaint,
+  type Paint,
   type Resource,
   type Selection,
   type SortKey,
@@ -18,7 +21,6 @@ import {
   shareStyle,
 } from './columns.ts'
 import type { TopState } from './keys.ts'
-import { type Cell, noPaint, type Paint } from './paint.ts'
 
 /** Where and how a frame is drawn. */
 export interface Place {

@@ -9,7 +9,7 @@ const source = (path: string) => JSON.stringify(new URL(path, import.meta.url).h
 /** A command that shows a view of no cluster. `fail` in its arguments: the second frame throws. */
 const program = `
 import { showLive } from ${source('./live.ts')}
-import { noPaint } from ${source('./paint.ts')}
+import { noPaint } from ${source('./columns.ts')}
 import { guardProcess } from ${source('../shared/boundary.ts')}
 import { buildView } from ${source('../../../test/samples/sample-cluster.ts')}
 guardProcess('top')

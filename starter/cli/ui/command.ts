@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { temporalOptions } from '../operate/temporal-options.ts'
 import { wholeNumber } from '../shared/options.ts'
-import type { UiOptions } from './options.ts'
+import type { UiOptions } from './run.ts'
 
 /** Adds what `ui` takes. */
 export function registerUi(command: Command): void {

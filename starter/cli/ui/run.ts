@@ -14,7 +14,7 @@ import { TemporalLink } from '../../ui/server/temporal-link.ts'
 import { kubeconfigSource } from '../access/cluster.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import { openTemporal } from '../operate/temporal-access.ts'
-import type { UiOptions } from './options.ts'
+import type { TemporalOptions } from '../operate/temporal-options.ts'
 
 const dayMs = 24 * 3_600_000
 const longestMissing = 600
@@ -171,4 +171,14 @@ function openBrowser(link: string): void {
   const opener = spawn(program, args, { stdio: 'ignore', detached: true })
   opener.on('error', () => undefined)
   opener.unref()
+}
+
+/** How the page is served. */
+export interface UiOptions extends TemporalOptions {
+  /** 0: any that is free. */
+  readonly port: number
+  readonly readOnly?: true
+  readonly open: boolean
+  readonly behindProxy?: string
+  readonly temporalUi?: string
 }

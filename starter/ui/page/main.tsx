@@ -12,8 +12,7 @@ import { Icon } from './parts/elements.tsx'
 import { summary } from './state/cluster.ts'
 import { clockTime, now, startClock } from './state/format.ts'
 import { type Route, route } from './state/route.ts'
-import { readSession, session } from './state/session.ts'
-import { type Connection, connection, follow } from './state/stream.ts'
+import { type Connection, connection, follow, readSession, session } from './state/stream.ts'
 import { type Theme, theme } from './state/theme.ts'
 
 const sections: readonly { readonly page: Route['page']; readonly href: string; readonly name: string }[] = [

@@ -5,7 +5,7 @@ import { Badge, Icon, Loaded } from '../parts/elements.tsx'
 import { useResource } from '../state/api.ts'
 import { asking } from '../state/asking.ts'
 import { momentTime, now, shortDayName } from '../state/format.ts'
-import { canAct } from '../state/session.ts'
+import { canAct } from '../state/stream.ts'
 
 type Pause = Calendar['pauses'][number]
 

@@ -7,7 +7,7 @@ import { useResource } from '../state/api.ts'
 import { asking } from '../state/asking.ts'
 import { findNode, pools } from '../state/cluster.ts'
 import { age, bytes, cores, momentTime, now } from '../state/format.ts'
-import { canAct } from '../state/session.ts'
+import { canAct } from '../state/stream.ts'
 
 /** One node: what became of it, why it exists and why it stays, what it costs. */
 export function NodePage({ name }: { readonly name: string }) {

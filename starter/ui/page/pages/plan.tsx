@@ -6,7 +6,7 @@ import { Figure, Icon } from '../parts/elements.tsx'
 import { messageOf, postJson } from '../state/api.ts'
 import { asking } from '../state/asking.ts'
 import { nodeLink } from '../state/route.ts'
-import { canAct } from '../state/session.ts'
+import { canAct } from '../state/stream.ts'
 
 type State =
   | { readonly kind: 'none' | 'asked' }

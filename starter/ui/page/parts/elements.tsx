@@ -2,7 +2,7 @@ import type { Signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { percent } from '../../../document/words.ts'
 import type { Resource } from '../state/api.ts'
-import { session } from '../state/session.ts'
+import { session } from '../state/stream.ts'
 
 /** Drawn on 16 by 16 with a line of 1.6. */
 const paths = {
