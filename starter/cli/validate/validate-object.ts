@@ -8,6 +8,7 @@ import { nodeClaimSpec } from '../../../api/node-claim.ts'
 import { nodeClassSpec } from '../../../api/node-class.ts'
 import { nodeOverlaySpec } from '../../../api/node-overlay.ts'
 import { nodePoolSpec } from '../../../api/node-pool.ts'
+import type { Admission } from '../../../api/rules/admission.ts'
 import { chartAdmission } from '../../../api/rules/chart-admission.ts'
 import { withRemedy } from '../../../api/rules/remedies.ts'
 import { judge, withoutNulls } from '../../../api/rules/schema-errors.ts'
@@ -81,14 +82,7 @@ function validateVersion(given: Json): ObjectResult {
   const known = entryOf(kinds, name)
   if (known === undefined) return ofUnknownKind(name)
   const { errors: ofSpec, spec: stored } = judgeSpec(object, { kind: name, ...known })
-  const { apiVersion, kind, metadata, spec } = object
-  // Policies judge what they can of an object that is refused: its author corrects all of it at once.
-  const { denied, warnings } = chartAdmission({
-    apiVersion,
-    kind,
-    metadata: withoutNulls(metadata),
-    ...(spec === undefined || spec === null ? {} : { spec: stored ?? withoutNulls(spec) }),
-  })
+  const { denied, warnings } = policiesOn(object, stored)
   const errors = [
     ...metadataErrors(object['metadata']),
     ...ofSpec,
@@ -98,6 +92,28 @@ function validateVersion(given: Json): ObjectResult {
     })),
   ]
   return { kind: 'checked', errors, warnings: warnings.map(({ message }) => message) }
+}
+
+/** Entries of lists that policies look at in a spec that was refused. They compare lists with each other: thousands take minutes. */
+const mostEntries = 1000
+
+/** Policies judge what they can of an object that is refused (`stored`: undefined), so that its author corrects all of it at once. */
+function policiesOn({ apiVersion, kind, metadata, spec }: Json, stored: unknown): Admission {
+  if (stored === undefined && entriesIn(spec) > mostEntries) return { denied: [], warnings: [] }
+  return chartAdmission({
+    apiVersion,
+    kind,
+    metadata: withoutNulls(metadata),
+    ...(spec === undefined || spec === null ? {} : { spec: stored ?? withoutNulls(spec) }),
+  })
+}
+
+function entriesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  return Object.values(value).reduce<number>(
+    (sum, one) => sum + entriesIn(one),
+    Array.isArray(value) ? value.length : 0,
+  )
 }
 
 /** What an object of a kind or version is taken for that is not checked. `name`: with the version. */

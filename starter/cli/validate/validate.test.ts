@@ -229,3 +229,15 @@ describe('offline', () => {
     console.log(`${cases.length} validation cases judged offline`)
   })
 })
+
+// The policies compare requirements with each other: these would take minutes.
+it('refuses a NodePool of thousands of requirements without a look at the policies', () => {
+  const requirements = Array.from({ length: 20_000 }, () => ({ key: 'a', operator: 'In', values: ['b'] }))
+  const nodeClassRef = { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: 'default' }
+  const spec = { template: { spec: { requirements, nodeClassRef } } }
+  expect(validateObject({ apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'a' }, spec })).toEqual({
+    kind: 'checked',
+    errors: [{ path: ['spec', 'template', 'spec', 'requirements'], message: 'has 20000 entries; use at most 100' }],
+    warnings: [],
+  })
+})
