@@ -8,6 +8,7 @@ import { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { builtProgram } from '../test/runner/program.ts'
 import { registerCommands } from './cli/commands.ts'
+import { movedCommands, movedOptions } from './cli/moved.ts'
 
 const run = promisify(execFile)
 let command: string
@@ -21,6 +22,54 @@ beforeAll(async () => {
   help = await called('joiner', '--help')
 })
 afterAll(() => rmSync(folder, { recursive: true }))
+
+const program = new Command()
+await registerCommands(program)
+const below = (command: Command, path: string): readonly { readonly path: string; readonly command: Command }[] =>
+  command.commands.flatMap((one) => {
+    const at = `${path} ${one.name()}`.trim()
+    return [{ path: at, command: one }, ...below(one, at)]
+  })
+const commands = below(program, '')
+
+/** Each row of the tables, at the first command that it is about. */
+const oldSpellings = [
+  ...movedCommands,
+  ...movedOptions.map(({ of, old, now }) => {
+    const path = commands.find((one) => of.test(one.path))?.path ?? 'none'
+    return [`${path} ${old} x`, `${path} ${now} x`] as const
+  }),
+]
+
+/** Commands that by themselves change neither the cluster nor Azure: the page of `ui` asks before it does. */
+const reading = [
+  'convert',
+  'instance-types',
+  'simulate',
+  'validate',
+  'status',
+  'top',
+  'ui',
+  'node list',
+  'node show',
+  'history node',
+  'history nodepool',
+  'history workload',
+  'history report',
+  'why any',
+  'why node',
+  'why nodepool',
+  'why pod',
+  'cost',
+  'budgets',
+  'blocked quota',
+  'blocked capacity list',
+  'blocked objects list',
+  'advise',
+  'plan',
+  'doctor',
+  'admin aks values',
+]
 
 const called = async (name: string, ...args: readonly string[]) =>
   (await run(process.execPath, [name === 'joiner' ? command : join(folder, name), ...args])).stdout
@@ -100,10 +149,10 @@ describe('the command line', () => {
     })
   })
 
-  it('ends an old spelling with 64 and the line to type', async () => {
-    await expect(called('joiner', 'quota', '-n', 'nodes')).rejects.toMatchObject({
+  it.each(oldSpellings)('ends the old spelling %s with 64 and the line to type', async (old, now) => {
+    await expect(called('joiner', ...old.split(' '))).rejects.toMatchObject({
       code: 64,
-      stderr: 'joiner: this is an old spelling; write: joiner blocked quota --joiner-namespace nodes\n',
+      stderr: `joiner: this is an old spelling; write: joiner ${now}\n`,
     })
   })
 
@@ -125,11 +174,15 @@ describe('the command line', () => {
     expect(await lines('kubectl_complete-joiner', 'node', 'ho')).toContain('hold')
   })
 
-  it('has no two spellings of an option that means the same', async () => {
-    const program = new Command()
-    await registerCommands(program)
-    const all = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(all)]
-    const options = all(program).flatMap((each) => each.options.map((option) => ({ of: each.name(), option })))
+  it('has a dry run of each command that changes something', () => {
+    const without = commands.filter(
+      ({ command }) => command.commands.length === 0 && command.options.every(({ long }) => long !== '--dry-run'),
+    )
+    expect(without.map(({ path }) => path)).toEqual(reading)
+  })
+
+  it('has no two spellings of an option that means the same', () => {
+    const options = commands.flatMap(({ command }) => command.options.map((option) => ({ of: command.name(), option })))
     expect(options.length).toBeGreaterThan(100)
     const spellings = new Map<string, Set<string>>()
     for (const { option } of options) {

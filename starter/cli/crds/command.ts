@@ -36,7 +36,7 @@ converts it; "joiner convert" writes manifests as v1. NodePools, NodeClaims and 
 }
 
 function ofInstallation(command: Command): Command {
-  return clusterOptions(command).addOption(
-    new Option('--release <name>', 'Helm release').default(process.env['JOINER_RELEASE'] ?? 'joiner'),
-  )
+  return clusterOptions(command)
+    .addOption(new Option('--release <name>', 'Helm release').default(process.env['JOINER_RELEASE'] ?? 'joiner'))
+    .option('--dry-run', 'print what would become of each CRD, and change nothing')
 }

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { parse } from 'yaml'
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
@@ -36,6 +37,7 @@ const establishedMs = 30_000
 /** The installation whose CRDs a command works on. */
 export interface CrdOptions extends ClusterOptions {
   readonly release: string
+  readonly dryRun?: true
 }
 
 /** Creates or updates the CRDs of a folder. Returns the exit code. */
@@ -49,7 +51,8 @@ export function applyCrds({ from, ...options }: CrdOptions & { readonly from: st
       )
     for (const manifest of await manifestsOf(from)) {
       const { name } = (manifest as unknown as Crd).metadata
-      say(`${name} ${await applied(client, manifest, own.namespace)}`)
+      const change = options.dryRun === true ? wouldBeApplied : applied
+      say(`${name} ${await change(client, manifest, own.namespace)}`)
     }
   })
 }
@@ -67,6 +70,11 @@ export function releaseCrds(options: CrdOptions): Promise<number> {
       const crd = await readCrd(client, name)
       if (crd === undefined || !isConvertedByJoiner(crd)) {
         say(`${name} is not converted by Joiner; nothing was done`)
+        continue
+      }
+      if (options.dryRun === true) {
+        const stored = holdsOld(crd) ? `, once its ${oldVersion} objects are stored as v1` : ''
+        say(`${name} would be converted by nobody, and ${oldVersion} not served${stored}`)
         continue
       }
       if (holdsOld(crd)) say(`${name}: ${await storeAsNew(client, name, crd)} objects are stored as v1`)
@@ -111,6 +119,17 @@ async function applied(client: KubernetesClient, manifest: Json, namespace: stri
   ])
   if (changed) await untilEstablished(client, name)
   return changed ? 'updated' : 'unchanged'
+}
+
+/** What {@link applied} would say. The API server makes the new spec without storing it, since it fills in defaults. */
+async function wouldBeApplied(client: KubernetesClient, manifest: Json, namespace: string): Promise<string> {
+  const { name } = (manifest as unknown as Crd).metadata
+  const installed = await readCrd(client, name)
+  if (installed === undefined) return 'would be created'
+  const value = wantedSpec(manifest, installed, namespace)
+  const path = `${resourcePath('customresourcedefinitions', name)}?dryRun=All`
+  const after = await client.jsonPatch(path, [{ op: 'replace', path: '/spec', value }])
+  return isDeepStrictEqual(after['spec'], installed['spec']) ? 'unchanged' : 'would be updated'
 }
 
 async function untilEstablished(client: KubernetesClient, name: string): Promise<void> {
