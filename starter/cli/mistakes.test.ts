@@ -161,6 +161,7 @@ test.each<[line: string, code: number, said: RegExp]>([
   ['validate DIR/typo.yaml', 1, /typo\.yaml:4: spec\.limit: .*write limits/],
   ['convert DIR', 2, /it is a directory .*name the files in it/],
   ['node -o names', 2, /Allowed choices are table, wide, name, custom-columns=TITLE:\.field/],
+  ['node -o custom-columns= --kubeconfig DIR/none', 2, /"" is no column; write TITLE:\.field/],
 ])('joiner %s', async (line, code, said) => {
   const args = line.replaceAll('DIR', folder).split(' ')
   const env = { PATH: process.env['PATH'], HOME: folder }

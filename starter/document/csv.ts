@@ -1,5 +1,4 @@
 import { printable } from '../../core/values/printable.ts'
-import { ReportedError } from './reported-error.ts'
 
 export type CsvCell = string | number | undefined
 
@@ -33,14 +32,19 @@ export function namesOf(json: unknown): readonly string[] {
   return rowsOf(json).map((row) => textOf(Object.values(row)[0]))
 }
 
-/** Returns a table of `TITLE:.path` pairs with commas between, its header first. Errors: ReportedError that says how to write it. */
+const columnPattern = /^([^:]+):\.?([\w.-]+)$/
+
+/** Returns what is wrong with `TITLE:.path` pairs that have commas between, and how they are written; undefined where nothing is. */
+export function wrongColumn(spec: string): string | undefined {
+  const wrong = spec.split(',').find((column) => !columnPattern.test(column))
+  if (wrong === undefined) return undefined
+  return `"${printable(wrong)}" is no column; write TITLE:.field, as in NAME:.nodeClaim,PHASE:.phase`
+}
+
+/** Returns a table of such columns, its header first. */
 export function customColumns(spec: string, json: unknown): readonly (readonly string[])[] {
   const columns = spec.split(',').map((column) => {
-    const [, title, path] = /^([^:]+):\.?([\w.-]+)$/.exec(column) ?? []
-    if (title === undefined || path === undefined)
-      throw new ReportedError(
-        `-o custom-columns: "${column}" is no column; write TITLE:.field, as in NAME:.nodeClaim,PHASE:.phase`,
-      )
+    const [, title = '', path = ''] = columnPattern.exec(column) ?? []
     return { title, path: path.split('.') }
   })
   const cell = (row: Json, path: readonly string[]) =>

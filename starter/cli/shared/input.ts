@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync, realpathSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ReportedError } from '../../document/reported-error.ts'
@@ -36,13 +36,37 @@ export async function needInput(file: string): Promise<InputFile> {
 /** How names of manifests end. */
 export const manifestSuffixes = ['.json', '.yaml', '.yml']
 
-/** Returns the manifests below a directory, which may have none, or what is named. */
+/** Returns the manifests below a directory, which may have none, or what is named. Links are followed, and what two names lead to is there once. */
 export function filesOf(input: string): readonly string[] {
   if (input === '-' || !isDirectory(input)) return [input]
-  return readdirSync(input, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && manifestSuffixes.some((suffix) => entry.name.endsWith(suffix)))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort()
+  return manifestsBelow(input, new Set()).toSorted()
+}
+
+/** `seen`: real paths of what was looked at, since a link may lead back to a directory that it is in. */
+function manifestsBelow(directory: string, seen: Set<string>): readonly string[] {
+  if (isTwice(directory, seen)) return []
+  const entries = readdirSync(directory, { withFileTypes: true })
+  // What is there itself goes by its own name.
+  const ordered = entries.toSorted((a, b) => Number(a.isSymbolicLink()) - Number(b.isSymbolicLink()))
+  return ordered.flatMap((entry) => {
+    const path = join(directory, entry.name)
+    if (entry.isDirectory() || (entry.isSymbolicLink() && isDirectory(path))) return manifestsBelow(path, seen)
+    const isManifest = manifestSuffixes.some((suffix) => entry.name.endsWith(suffix))
+    return isManifest && (entry.isFile() || entry.isSymbolicLink()) && !isTwice(path, seen) ? [path] : []
+  })
+}
+
+function isTwice(path: string, seen: Set<string>): boolean {
+  return seen.size === seen.add(realPath(path)).size
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    // A link to nothing: reading it says so.
+    return path
+  }
 }
 
 function isDirectory(path: string): boolean {

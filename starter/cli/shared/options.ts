@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { wrongColumn } from '../../document/csv.ts'
 
 /** How a command prints: for people, for people at any width, or for programs. */
 export type OutputFormat = 'table' | 'wide' | 'json' | 'yaml'
@@ -30,7 +31,8 @@ export function outputOption(command: Command, more: readonly string[] = []): Co
   )
 }
 
-const columnsHint = 'custom-columns=TITLE:.field,...'
+const columnsStart = 'custom-columns='
+const columnsHint = `${columnsStart}TITLE:.field,...`
 
 /** Adds `-o` with the formats of lists, `--no-headers` and `--watch`. */
 export function listOptions(command: Command): Command {
@@ -39,7 +41,12 @@ export function listOptions(command: Command): Command {
     .choices(formats)
     .default('table')
     .argParser((text: string) => {
-      if (text.startsWith('custom-columns=') || (formats.includes(text) && text !== columnsHint)) return text
+      if (text.startsWith(columnsStart)) {
+        const wrong = wrongColumn(text.slice(columnsStart.length))
+        if (wrong !== undefined) throw new InvalidArgumentError(wrong)
+        return text
+      }
+      if (formats.includes(text) && text !== columnsHint) return text
       throw new InvalidArgumentError(`Allowed choices are ${formats.join(', ')}.`)
     })
   return watchOption(command)
