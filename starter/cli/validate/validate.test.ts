@@ -179,7 +179,7 @@ describe('values that only nodes refuse', () => {
     [nodeClass({ kubelet: { cpuCFSQuotaPeriod: '5s' } }), 'spec.kubelet.cpuCFSQuotaPeriod', /1ms to 1s/],
     [nodeClass({ tags: { Owner: 'a', owner: 'b' } }), 'spec.tags', /must differ by more than case/],
     [nodeClass({ tags: { 'A/b': 'a', a_B: 'b' } }), 'spec.tags', /must differ by more than case/],
-    [nodeClass({ tags: tags(46) }), 'spec.tags', /51 tags of a node/],
+    [nodeClass({ tags: tags(45) }), 'spec.tags', /51 tags of a node/],
     [nodeClass({ tags: tags(101) }), 'spec.tags', /at most 100 entries/],
     [nodeClass({ osDiskType: 'Ephemeral' }), 'spec.osDiskType', /Managed/],
   ])('are named with their path: %j', (object, path, message) => {
