@@ -2,7 +2,7 @@
 import type { ResourceSku, Usage } from '@azure/arm-compute'
 import { azureFailure, failureMessage } from '../../activities/azure/arm/azure-failure.ts'
 import { usagesOf } from '../../activities/azure/capacity/quota-accounting.ts'
-import { parseSku } from '../../activities/azure/catalogue/sku.ts'
+import { parseSku, type VmSize } from '../../activities/azure/catalogue/sku.ts'
 import type { Config } from '../../api/config.ts'
 import { type ArmReader, versions } from './arm-reader.ts'
 import type { ManagedCluster } from './managed-cluster.ts'
@@ -17,7 +17,10 @@ export interface AzureScene extends Moment {
 }
 
 /** The region of Joiner's nodes, by its settings. */
-export const sceneOf = ({ config, arm }: Pick<AzureScene, 'arm'> & { readonly config: Config }): AzureScene => ({
+export const sceneOf = ({
+  config,
+  arm,
+}: Pick<AzureScene, 'arm'> & { readonly config: Pick<Config, 'ARM_SUBSCRIPTION_ID' | 'LOCATION'> }): AzureScene => ({
   arm,
   subscriptionId: config.ARM_SUBSCRIPTION_ID,
   region: config.LOCATION,
@@ -42,13 +45,21 @@ function asked<T>(what: string, read: (scene: AzureScene, signal: AbortSignal) =
   }
 }
 
-/** The sizes of the region, by name. */
-export const vmSizes = asked('VM sizes at Azure', async ({ arm, subscriptionId, region }, signal) => {
+/** What Microsoft.Compute sells in the region, as ARM has it. */
+export const vmSkus = asked('VM sizes at Azure', ({ arm, subscriptionId, region }, signal) => {
   const filter = encodeURIComponent(`location eq '${region}'`)
   const path = `/subscriptions/${subscriptionId}/providers/Microsoft.Compute/skus?api-version=2021-07-01&$filter=${filter}`
-  const read = (await arm.list<ResourceSku>(path, signal)).map((sku) => parseSku(sku, region))
-  return new Map(read.flatMap((sku) => (sku.kind === 'size' ? [[sku.size.name, sku.size]] : [])))
+  return arm.list<ResourceSku>(path, signal)
 })
+
+/** The sizes of the region, by name. */
+export const vmSizes: Part<ReadonlyMap<string, VmSize>, AzureScene> = {
+  ...vmSkus,
+  read: async (scene) => {
+    const read = (await vmSkus.read(scene)).map((sku) => parseSku(sku, scene.region))
+    return new Map(read.flatMap((sku) => (sku.kind === 'size' ? [[sku.size.name, sku.size]] : [])))
+  },
+}
 
 /** The subscription's usages in the region. */
 export const vmUsages = asked('quotas at Azure', async ({ arm, subscriptionId, region }, signal) => {

@@ -42,7 +42,7 @@ test('what the environment lacks, and what Azure refuses, is reported in a few w
     'environment variable ARM_SUBSCRIPTION_ID: is missing: set it to the id of the Azure subscription',
   )
   await expect(readAzure({ ...environment(), ARM_SUBSCRIPTION_ID: 'other' }, [], ids.location)).rejects.toThrow(
-    /^resource SKUs of region westus2: .*SubscriptionNotFound \(HTTP 404\)/,
+    /^VM sizes at Azure: SubscriptionNotFound: .*; az login renews a login/,
   )
 })
 

@@ -131,8 +131,11 @@ export async function readInputs(inputs: readonly string[]): Promise<readonly In
  * something else.
  */
 export async function fetchedPrices(region: string, env: NodeJS.ProcessEnv = process.env): Promise<InputFile> {
-  const { fetchPriceItems } = await import('../../../activities/azure/catalogue/retail-prices.ts')
-  const endpoint = env['JOINER_PRICES_ENDPOINT'] ?? 'https://prices.azure.com'
+  const [{ fetchPriceItems }, { priceEndpoint }] = await Promise.all([
+    import('../../../activities/azure/catalogue/retail-prices.ts'),
+    import('../../picture/prices.ts'),
+  ])
+  const endpoint = priceEndpoint(env)
   console.error(`reading the prices of ${region} from ${endpoint} ...`)
   try {
     const items = await fetchPriceItems(endpoint, region)

@@ -51,7 +51,7 @@ describe('prices', () => {
     const nodes = [node('a')]
     const market = await readMarket({ ...question, nodes })
     expect(market.source.kind).toBe('estimate')
-    expect(market.remarks.join('\n')).toMatch(/prices are estimates: .*--prices FILE/)
+    expect(market.remarks.join('\n')).toMatch(/prices are modelled: .*--prices FILE/)
     expect(market.remarks.join('\n')).toMatch(/new nodes are only of sizes that the cluster has already/)
     expect(market.priceOf(node('a'))).toBeGreaterThan(0.1)
   })

@@ -1,7 +1,6 @@
 import { shortagesOf, type Usages } from '../../../../activities/azure/capacity/quota-accounting.ts'
 import { gpuSize } from '../../../../activities/azure/catalogue/gpu-sizes.ts'
 import { isUnknownPrice, modelledPrices, type Prices } from '../../../../activities/azure/catalogue/pricing.ts'
-import { fetchPrices } from '../../../../activities/azure/catalogue/retail-prices.ts'
 import type { VmSize } from '../../../../activities/azure/catalogue/sku.ts'
 import { generationOf, parseVmSizeName, seriesOf } from '../../../../activities/azure/catalogue/vm-size-name.ts'
 import { nodePrice } from '../../../../core/disruption/costs.ts'
@@ -9,7 +8,6 @@ import { typeNamed } from '../../../../core/instance-type.ts'
 import type { Node } from '../../../../core/objects.ts'
 import { labels } from '../../../../core/requirements/labels.ts'
 import { defined } from '../../../../core/values/defined.ts'
-import { readPrices } from '../../../files/azure-files.ts'
 import { type Catalog, readCatalog, type SizeSale, sizeCatalog } from '../../../files/catalog.ts'
 import { type InputFile, inputName } from '../../../files/input-file.ts'
 import { logIn } from '../../../picture/azure-login.ts'
@@ -18,14 +16,7 @@ import { missingLines } from '../../../picture/gaps.ts'
 import type { ManagedCluster } from '../../../picture/managed-cluster.ts'
 import { whyOf } from '../../../picture/missing.ts'
 import { readPicture } from '../../../picture/picture.ts'
-
-/** Where prices are from, and how old they are. */
-export interface PriceSource {
-  readonly kind: 'price list' | 'file' | 'estimate'
-  readonly text: string
-  /** RFC 3339 time at which they were read; unset for what has no age. */
-  readonly readAt?: string
-}
+import { type PriceSource, priceEndpoint, regionPrices } from '../../../picture/prices.ts'
 
 /** What a region sells, and for how much. */
 export interface Market {
@@ -56,12 +47,13 @@ interface Input extends MarketFiles {
 export async function readMarket(input: Input): Promise<Market> {
   if (input.catalog !== undefined) return fileMarket(input.catalog, input)
   const { place, arm, nodes } = input
-  const { region = '' } = place
-  const { prices, source, remarks } = await pricesOf(input, region)
+  const { region } = place
+  const places = { files: input.prices, endpoint: priceEndpoint(input.env), region }
+  const { prices, source, remarks } = await regionPrices(places, input.now)
   const sizes = arm.sizes ?? sizesOfNodes(nodes)
   const network = arm.cluster?.properties.networkProfile
   const catalog = await sizeCatalog({
-    region,
+    region: region ?? '',
     sizes: [...sizes.values()],
     prices,
     ...(arm.hasQuota && { hasQuota: arm.hasQuota }),
@@ -104,32 +96,6 @@ async function fileMarket(file: InputFile, { prices, nodes }: Pick<Input, 'price
       return price === 0 || isUnknownPrice(price) ? undefined : price
     },
     remarks: [],
-  }
-}
-
-type Priced = Pick<Market, 'source' | 'remarks'> & { readonly prices: Prices }
-
-async function pricesOf({ prices: files, env, now }: Input, region: string): Promise<Priced> {
-  if (files.length > 0) {
-    const text = files.map(({ file }) => inputName(file)).join(', ')
-    return { prices: await readPrices(files, region), source: { kind: 'file', text }, remarks: [] }
-  }
-  const endpoint = env['JOINER_PRICES_ENDPOINT'] ?? 'https://prices.azure.com'
-  try {
-    if (region === '') throw new Error('no node has the label topology.kubernetes.io/region')
-    const found = await fetchPrices(endpoint, region)
-    const text = `retail prices of ${found.region}, pay as you go, from ${endpoint}`
-    return {
-      prices: found.list,
-      source: { kind: 'price list', text, readAt: new Date(now).toISOString() },
-      remarks: found.region === region ? [] : [`prices are those of ${found.region}: the list has none of ${region}`],
-    }
-  } catch (error) {
-    return {
-      prices: modelledPrices,
-      source: { kind: 'estimate', text: 'estimated from vCPUs, memory and GPUs of each size, not read' },
-      remarks: [`prices are estimates: ${whyOf(error)}; add --prices FILE for real ones`],
-    }
   }
 }
 
