@@ -74,6 +74,13 @@ export const reading: readonly Reading[] = [
     adorns: ['events', ...ofNode.filter((source) => source !== 'nodeclaims')],
   },
   { command: 'history node', words: () => ['history', 'node'], needs: ['Temporal'], adorns: [] },
+  {
+    command: 'history node',
+    of: 'one that is still there',
+    words: ({ node }) => ['history', 'node', node],
+    needs: ['Temporal'],
+    adorns: ['events', ...ofNode],
+  },
   { command: 'history nodepool', words: () => ['history', 'nodepool'], needs: ['Temporal'], adorns: [] },
   {
     command: 'history workload',

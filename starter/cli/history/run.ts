@@ -1,4 +1,7 @@
 import type { History } from '../../../core/history/life.ts'
+import { defined } from '../../../core/values/defined.ts'
+import { type NodeReport, nodeReport } from '../../answers/node-report.ts'
+import { section } from '../../document/document.ts'
 import { type Answer, note, print } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { missingLines } from '../../picture/gaps.ts'
@@ -6,6 +9,7 @@ import { historyOf } from '../../picture/history.ts'
 import { unanswered } from '../../picture/missing.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
+import { explained } from '../shared/explained.ts'
 import type { OutputFormat } from '../shared/options.ts'
 import {
   commandJson,
@@ -37,15 +41,25 @@ import {
 
 /** Prints all nodes, or the timeline of one. Returns the exit code. */
 export function nodeHistory(name: string | undefined, options: HistoryOptions): Promise<number> {
-  return answered(options, (history) => {
+  return answered(options, async (history) => {
     if (name === undefined) return livesAnswer(history)
     const own = ofNode(history, name)
     if (own.lives.length === 0) return missing(`Node or NodeClaim "${name}"`, history)
     const rows = lifeRows(own)
+    const isThere = own.lives.some(({ isRunning }) => isRunning)
+    const picture = isThere ? await explained(name, options, history.untilMs) : undefined
+    const { headline, remedies = [] }: Partial<NodeReport> = picture === undefined ? {} : nodeReport(picture)
     return {
-      json: { ...coverageJson(own), lives: rows.map((row) => timelineJson(row, own.commands)) },
+      json: {
+        ...coverageJson(own),
+        lives: rows.map((row) => timelineJson(row, own.commands)),
+        ...defined({ headline, remedies: headline && remedies }),
+      },
       csv: () => timelineCsv(rows, own.commands),
-      document: () => rows.flatMap((row) => nodeParts(row, own.commands)),
+      document: () => [
+        ...rows.flatMap((row) => nodeParts(row, own.commands)),
+        [section('now', [headline]), section('what would let it go', remedies)],
+      ],
     }
   })
 }
@@ -115,12 +129,12 @@ function missing(what: string, { sinceMs }: History): string {
 
 async function answered(
   { output, since, ...where }: HistoryOptions,
-  answer: (history: History) => Answer | string,
+  answer: (history: History) => Answer | string | Promise<Answer | string>,
 ): Promise<number> {
   return withTemporal(where, async (access) => {
     const history = await historyOf(access, { sinceMs: since, nowMs: Date.now() })
     note(...coverageNotes(history, since))
-    const found = answer(history)
+    const found = await answer(history)
     if (typeof found === 'string') {
       note(found)
       return 2

@@ -22,8 +22,7 @@ import { eventsOfClaim } from '../../picture/events.ts'
 import { listed, nodeClaims } from '../../picture/from-cluster.ts'
 import { headlineOf, headlineText, standingOf } from '../../picture/headline.ts'
 import { findLifecycles, type LifecycleFacts, readLifecycles } from '../../picture/lifecycles.ts'
-import { unanswered } from '../../picture/missing.ts'
-import { type NodePicture, readNode } from '../../picture/node-picture.ts'
+import type { NodePicture } from '../../picture/node-picture.ts'
 import { needed, noteGaps } from '../../picture/picture.ts'
 import { type TemporalAccess } from '../../temporal/connect.ts'
 import { pictureOf, withCluster } from '../access/cluster.ts'
@@ -31,6 +30,7 @@ import { askLoop, noAnswer, requestTime, updateAnswer } from '../operate/ask-loo
 import { clusterFacts } from '../operate/operator.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
+import { explained } from '../shared/explained.ts'
 import type { ListFormat } from '../shared/options.ts'
 import {
   detailsDocument,
@@ -103,17 +103,6 @@ export async function showNode(name: string, options: Shown): Promise<number> {
 /** The headline with what the Node says, too. */
 function headlineWith({ phase, sinceMs = Number.NaN }: NodeRow, { node, claim, now }: NodePicture): string {
   return headlineText({ phase, sinceMs, notes: headlineOf({ node: node && standingOf(node), claim }, now).notes })
-}
-
-/** What is known of a node; undefined: its NodeClaim is gone, or the cause cannot be read, which is reported. */
-async function explained(name: string, options: TemporalOptions, now: number): Promise<NodePicture | undefined> {
-  const { joinerNamespace: namespace, clusterName: cluster } = options
-  try {
-    return await withCluster(options, (client) => readNode(name, { client, namespace, now, ...defined({ cluster }) }))
-  } catch (error) {
-    note(`the cause is not known: ${error instanceof CommandError ? error.message : unanswered(error)}`)
-    return undefined
-  }
 }
 
 /** What Temporal and the cluster report, side by side; what does not answer is reported and left out. */
