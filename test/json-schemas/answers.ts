@@ -18,7 +18,7 @@ export const jsonAnswers: Readonly<Record<string, JsonAnswer>> = {
     text: 'json: { ...coverageJson(history), lives',
     also: ['history nodepool NAME'],
   },
-  'history node NAME': { file: 'history/run.ts', text: 'json: { ...coverageJson(own)' },
+  'history node NAME': { file: 'history/run.ts', text: 'json: {\n        ...coverageJson(own)' },
   'history nodepool': { file: 'history/run.ts', text: 'json: { ...coverageJson(history), nodePools' },
   'history workload': { file: 'history/run.ts', text: 'json: { ...coverageJson(history), workload' },
   'node list': { file: 'node/run.ts', text: 'json: rows.map' },

@@ -7,6 +7,8 @@ export interface Reading {
   readonly command: string
   /** What of it, where it reads something else by what it is asked for. */
   readonly of?: string
+  /** Whose JSON schema its answer has, where that is not the command's. */
+  readonly schema?: string
   readonly words: (names: Names) => readonly string[]
   readonly needs: readonly Source[]
   readonly adorns: readonly Source[]
@@ -77,6 +79,7 @@ export const reading: readonly Reading[] = [
   {
     command: 'history node',
     of: 'one that is still there',
+    schema: 'history node NAME',
     words: ({ node }) => ['history', 'node', node],
     needs: ['Temporal'],
     adorns: ['events', ...ofNode],

@@ -93,7 +93,9 @@ describe('without one of its sources', () => {
       })
       if (!command.hasNoJson) {
         const { stdout } = await small.run([...words, '-o', 'json'], { kind: 'none' })
-        const schema = JSON.parse(readFileSync(join(schemas, schemaFile(command.command)), 'utf8')) as Schema
+        const schema = JSON.parse(
+          readFileSync(join(schemas, schemaFile(command.schema ?? command.command)), 'utf8'),
+        ) as Schema
         const { success, error } = z.fromJSONSchema(strict(schema) as never).safeParse(JSON.parse(stdout))
         expect(success, `${stdout}\n${error?.message}`).toBe(true)
       }

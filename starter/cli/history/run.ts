@@ -7,6 +7,7 @@ import { CommandError } from '../../document/reported-error.ts'
 import { missingLines } from '../../picture/gaps.ts'
 import { historyOf } from '../../picture/history.ts'
 import { unanswered } from '../../picture/missing.ts'
+import { noteGaps } from '../../picture/picture.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
 import { explained } from '../shared/explained.ts'
@@ -48,6 +49,7 @@ export function nodeHistory(name: string | undefined, options: HistoryOptions): 
     const rows = lifeRows(own)
     const isThere = own.lives.some(({ isRunning }) => isRunning)
     const picture = isThere ? await explained(name, options, history.untilMs) : undefined
+    noteGaps({ missing: picture?.missing ?? [], damaged: [] })
     const { headline, remedies = [] }: Partial<NodeReport> = picture === undefined ? {} : nodeReport(picture)
     return {
       json: {

@@ -25,7 +25,7 @@ import { findLifecycles, type LifecycleFacts, readLifecycles } from '../../pictu
 import type { NodePicture } from '../../picture/node-picture.ts'
 import { needed, noteGaps } from '../../picture/picture.ts'
 import { type TemporalAccess } from '../../temporal/connect.ts'
-import { pictureOf, withCluster } from '../access/cluster.ts'
+import { pictureOf } from '../access/cluster.ts'
 import { askLoop, noAnswer, requestTime, updateAnswer } from '../operate/ask-loop.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
