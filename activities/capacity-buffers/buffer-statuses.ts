@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Logger } from 'pino'
 import { type BufferPlaces, provisioningCondition } from '../../core/capacity-buffer/buffer-plan.ts'
 import type { BufferStatus, CapacityBuffer } from '../../core/capacity-buffer/capacity-buffer.ts'
 import { resolvedStatus } from '../../core/capacity-buffer/resolve-buffer.ts'
@@ -7,21 +6,17 @@ import { conditionOwner, isTrue, withCondition } from '../../core/conditions.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import { forEachOf } from '../concurrency.ts'
-import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { decodeCapacityBuffer } from '../kubernetes/cache/decode-buffer.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
 import { isNotFound } from '../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { lockedPatch, writeOptimistically } from '../kubernetes/client/optimistic-write.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
+import type { Parts } from '../kubernetes/parts.ts'
 import type { BufferState } from './buffer-states.ts'
 
-export interface BufferStatusesDeps {
+export interface BufferStatusesDeps extends Pick<Parts, 'cache' | 'log' | 'now'> {
   readonly client: Pick<KubernetesClient, 'get' | 'inTurn' | 'patchStatus'>
-  readonly cache: ClusterCache
-  readonly log: Logger
-  /** Epoch milliseconds. */
-  readonly now: () => number
 }
 
 /** Where the last pass put virtual pods, and why one of each buffer's has no place, by the buffer's key. */

@@ -1,10 +1,9 @@
-import type { Logger } from 'pino'
 import { CostMeter, type CostRate } from '../../core/cost/meter.ts'
 import type { Node, NodeClaim, Pod } from '../../core/objects.ts'
 import type { ClusterChange } from '../kubernetes/cache/change-feed.ts'
-import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { KeptSource } from '../kubernetes/client/config-map.ts'
 import { nodeClaimOf } from '../kubernetes/lifecycle/claim-nodes.ts'
+import type { Parts } from '../kubernetes/parts.ts'
 import { LedgerStore } from './ledger-store.ts'
 import { boundMs, deletionMs, launchedMs, meteredNode, meteredPod, type TypesOfPools } from './metered-objects.ts'
 
@@ -16,13 +15,9 @@ interface Queued {
   readonly enter: (ms: number) => void
 }
 
-export interface CostLedgerDeps extends KeptSource {
-  readonly cache: ClusterCache
+export interface CostLedgerDeps extends KeptSource, Pick<Parts, 'cache' | 'log' | 'now'> {
   /** By NodePool; the same arrays until something changes. */
   readonly instanceTypes: () => TypesOfPools
-  readonly log: Logger
-  /** Epoch ms. */
-  readonly now: () => number
 }
 
 /** Time between two cuts; divides an hour. */

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { conditionOf, isTrue } from '../../core/conditions.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { annotations, taintKeys } from '../../core/requirements/labels.ts'
@@ -6,14 +5,12 @@ import type { CommandObjectsDeps } from '../kubernetes/commands/command-objects.
 import { releaseCandidate, releaseReplacement, stampOf } from '../kubernetes/commands/command-objects.ts'
 import { claimNode } from '../kubernetes/lifecycle/claim-nodes.ts'
 import type { Fence } from '../provisioning/fence.ts'
-import type { Nominations } from '../provisioning/nominations.ts'
+import type { PlannerParts } from '../provisioning/parts.ts'
 import type { CommandStarter } from './command-starter.ts'
 import type { DisruptionMemory } from './memory.ts'
 
-export interface AbandonedDeps extends CommandObjectsDeps {
-  readonly log: Logger
+export interface AbandonedDeps extends CommandObjectsDeps, Pick<PlannerParts, 'log' | 'nominations'> {
   readonly commands: Pick<CommandStarter, 'listed' | 'isRunning'>
-  readonly nominations: Nominations
 }
 
 /** Interval between the two checks of what seems abandoned, and between searches for it. */

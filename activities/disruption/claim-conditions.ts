@@ -7,14 +7,12 @@ import { kubeletConversion } from '../../core/node-class/kubelet-conversion.ts'
 import { nodePoolHashVersion } from '../../core/node-pool/node-pool-hash.ts'
 import type { NodeClaim, NodePool } from '../../core/objects.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
-import type { Catalogue } from '../azure/catalogue/catalogue.ts'
 import { azureDriftOf, type DriftDeps } from '../azure/node-class/drift.ts'
+import type { AzureParts } from '../azure/parts.ts'
 import { forEachOf } from '../concurrency.ts'
 import { setClaimConditions } from '../kubernetes/client/object-writes.ts'
 
-export interface ClaimConditionsDeps extends DriftDeps {
-  readonly catalogue: Catalogue
-}
+export type ClaimConditionsDeps = DriftDeps & Pick<AzureParts, 'catalogue'>
 
 const concurrency = 20
 

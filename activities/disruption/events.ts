@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import type { Blocked, Candidate } from '../../core/disruption/candidates.ts'
 import { type DisruptionCommand, type DisruptionMethod, methodFacts } from '../../core/disruption/command.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
@@ -11,18 +10,12 @@ import type { Node, NodeClaim, NodePool } from '../../core/objects.ts'
 import { isReschedulable } from '../../core/pods/pod-rules.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { isLeaving } from '../../core/scheduling/state-nodes.ts'
-import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { stampOf } from '../kubernetes/commands/command-objects.ts'
-import { type EventRecorder, subject } from '../kubernetes/event-recorder.ts'
+import { subject } from '../kubernetes/event-recorder.ts'
+import type { Parts } from '../kubernetes/parts.ts'
 import type { DisruptionProposal } from './contract.ts'
-import type { DisruptionMetrics } from './metrics.ts'
 
-export interface DisruptionEventDeps {
-  readonly cache: ClusterCache
-  readonly events: EventRecorder
-  readonly log: Logger
-  readonly disruptionMetrics: DisruptionMetrics
-}
+export type DisruptionEventDeps = Pick<Parts, 'cache' | 'events' | 'log' | 'disruptionMetrics'>
 
 /** Publishes the results of an evaluation as events (reference/karpenter-core.md 4.2, 4.7, 4.8, 6.2). */
 export function publishFindings(deps: DisruptionEventDeps, evaluation: Evaluation): void {

@@ -12,6 +12,7 @@ import type { ClusterChange } from '../kubernetes/cache/change-feed.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { perCache } from '../kubernetes/cache/per-cache.ts'
 import { nodeAsClaimed } from '../kubernetes/lifecycle/claim-nodes.ts'
+import type { Parts } from '../kubernetes/parts.ts'
 import { BackOff } from '../provisioning/back-off.ts'
 import { commandReason } from './proposals.ts'
 
@@ -109,13 +110,8 @@ export class DisruptionMemory {
   }
 }
 
-interface MemoryDeps {
-  readonly cache: ClusterCache
-  readonly now: () => number
-}
-
 /** Returns the memory of the process with this cache. */
-export const memoryOf = perCache(({ cache, now }: MemoryDeps) => new DisruptionMemory(cache, now))
+export const memoryOf = perCache(({ cache, now }: Pick<Parts, 'cache' | 'now'>) => new DisruptionMemory(cache, now))
 
 /** Returns whether a change can free a node, or make a pool or a budget release one. */
 function isUrgent({ kind, before, after }: ClusterChange, cache: ClusterCache): boolean {

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { isTrue } from '../../core/conditions.ts'
 import { budgetFindings } from '../../core/disruption/budgets/budget-check.ts'
 import { type DisruptionMethod, methodNames } from '../../core/disruption/command.ts'
@@ -7,7 +6,7 @@ import { methodsFor } from '../../core/disruption/plan/plan.ts'
 import type { ConsolidateRequest } from '../../core/disruption/plan/plan-requests.ts'
 import { sickConditions } from '../../core/node-repair/node-repair.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
-import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import type { Parts } from '../kubernetes/parts.ts'
 import { type PauseConditionsDeps, refreshPauses } from '../kubernetes/pauses/pause-conditions.ts'
 import { instanceTypes } from '../node-overlays/pool-types.ts'
 import { type ClaimConditionsDeps, keepClaimConditions } from './claim-conditions.ts'
@@ -126,13 +125,7 @@ function hasScheduledBudgets({ cache }: PassDeps): boolean {
   )
 }
 
-export interface TellEvaluationDeps {
-  readonly cache: ClusterCache
-  readonly log: Logger
-  readonly disruptionMetrics: DisruptionMetrics
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+export type TellEvaluationDeps = Pick<Parts, 'cache' | 'log' | 'disruptionMetrics' | 'now'>
 
 /** Publishes an evaluation's passes and judgements in metrics, and logs unreadable budgets, which block their pool. */
 export function publishEvaluation(

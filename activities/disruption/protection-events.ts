@@ -3,16 +3,11 @@ import { protectionOf } from '../../core/pods/do-not-disrupt.ts'
 import { isActive } from '../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
 import { timeText } from '../../core/values/time.ts'
-import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import { type EventInput, type EventRecorder, subject } from '../kubernetes/event-recorder.ts'
+import { type EventInput, subject } from '../kubernetes/event-recorder.ts'
 import { nodeAsClaimed } from '../kubernetes/lifecycle/claim-nodes.ts'
+import type { Parts } from '../kubernetes/parts.ts'
 
-export interface ProtectionEventsDeps {
-  readonly cache: ClusterCache
-  readonly events: EventRecorder
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+export type ProtectionEventsDeps = Pick<Parts, 'cache' | 'events' | 'now'>
 
 type News = Pick<EventInput, 'reason' | 'message'>
 

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { holdOf } from '../../core/node-claim/hold.ts'
 import type { NodeClaim, NodePool } from '../../core/objects.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
@@ -6,9 +5,10 @@ import { annotations } from '../../core/requirements/labels.ts'
 import { countPool, surplusClaims } from '../../core/static-capacity/pool-count.ts'
 import { claimsOfCommands, markedClaims } from '../../core/static-capacity/static-claim.ts'
 import { forEachOf } from '../concurrency.ts'
-import { type ObjectWritesDeps, updateClaim } from '../kubernetes/client/object-writes.ts'
+import { updateClaim } from '../kubernetes/client/object-writes.ts'
 import { countDisruption, type DisruptionCountDeps, deleteClaim } from '../kubernetes/lifecycle/claim-deletion.ts'
 import { claimNode } from '../kubernetes/lifecycle/claim-nodes.ts'
+import type { Parts, WriteDeps } from '../kubernetes/parts.ts'
 import { readPool } from '../provisioning/pool-limits.ts'
 import {
   type StaticPool,
@@ -18,11 +18,7 @@ import {
 } from '../provisioning/static-capacity/shortages.ts'
 import type { Releasing } from './abandoned.ts'
 
-export interface SurplusDeps extends StaticPoolsDeps, ObjectWritesDeps, DisruptionCountDeps {
-  readonly log: Logger
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+export type SurplusDeps = StaticPoolsDeps & WriteDeps & DisruptionCountDeps & Pick<Parts, 'log' | 'now'>
 
 /** The right to delete, beside which nothing is committed. */
 interface Deleting extends Releasing {

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { parseEvaluations } from '../../api/disruption-move.ts'
 import type { Evaluation } from '../../core/disruption/evaluate.ts'
 import {
@@ -16,12 +15,10 @@ import {
 import { type VerdictView, verdictsOf } from '../../core/disruption/verdicts/verdicts.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import { type KeptSource, readConfigMap, writeConfigMap } from '../kubernetes/client/config-map.ts'
+import type { Parts } from '../kubernetes/parts.ts'
 import { type CatalogueOfPools, instanceTypes } from '../node-overlays/pool-types.ts'
 
-interface StoreDeps extends KeptSource {
-  readonly log: Logger
-  readonly now: () => number
-}
+type StoreDeps = KeptSource & Pick<Parts, 'log' | 'now'>
 
 export interface VerdictsDeps extends StoreDeps, CatalogueOfPools {
   readonly verdicts: VerdictRecorder

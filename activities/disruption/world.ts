@@ -6,32 +6,23 @@ import type { TerminateFirst } from '../../core/disruption/methods/context.ts'
 import { replacementsInUse } from '../../core/disruption/replacements-in-use.ts'
 import type { Proposed, Validation } from '../../core/disruption/validate.ts'
 import { disruptionView } from '../../core/disruption/world.ts'
-import type { RepairRule } from '../../core/node-repair/repair-policy.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
-import type { BufferRoom } from '../capacity-buffers/buffer-room.ts'
-import type { OwnClock } from '../kubernetes/client/server-time.ts'
 import { instanceTypes } from '../node-overlays/pool-types.ts'
-import type { Nominations } from '../provisioning/nominations.ts'
+import type { PlannerParts } from '../provisioning/parts.ts'
 import { type PlanningSnapshotDeps, podsToPlace } from '../provisioning/planning-snapshot.ts'
 import type { SolveDeps } from '../scheduler-thread/solve.ts'
-import type { EvaluationThreadRequest, SolverThread } from '../scheduler-thread/solver-thread.ts'
+import type { EvaluationThreadRequest } from '../scheduler-thread/solver-thread.ts'
 import { ThreadFault } from '../scheduler-thread/supervised-thread.ts'
 
-export interface EvaluationDeps extends SolveDeps, PlanningSnapshotDeps {
-  readonly nominations: Nominations
-  /** A second scheduler, so that a long evaluation keeps no pod waiting. */
-  readonly evaluator: SolverThread
-  readonly buffers: BufferRoom
+export interface EvaluationDeps
+  extends SolveDeps,
+    PlanningSnapshotDeps,
+    Pick<PlannerParts, 'nominations' | 'evaluator' | 'buffers' | 'repairPolicies' | 'serverTime' | 'staticCapacity'> {
   /** Whether single spot nodes are replaced by cheaper spot nodes (feature gate SpotToSpotConsolidation). */
   readonly spotToSpotConsolidation: boolean
   /** Feature gates TerminateFirstDrift and TerminateFirstRepair. */
   readonly terminateFirst: TerminateFirst
-  /** By which sick nodes are repaired; empty while they are not (feature gate NodeRepair). */
-  readonly repairPolicies: readonly RepairRule[]
-  readonly serverTime: OwnClock
-  /** Whether static NodePools keep their replicas (feature gate StaticCapacity). */
-  readonly staticCapacity: boolean
 }
 
 interface WorldOptions {

@@ -12,15 +12,14 @@ import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import type { Catalogue } from '../azure/catalogue/catalogue.ts'
 import { isUnknownPrice } from '../azure/catalogue/pricing.ts'
 import type { VmSize } from '../azure/catalogue/sku.ts'
+import type { AzureParts } from '../azure/parts.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { perCache } from '../kubernetes/cache/per-cache.ts'
-import { type StatusWritesDeps, setConditions } from '../kubernetes/client/status-writes.ts'
+import { setConditions } from '../kubernetes/client/status-writes.ts'
+import type { WriteDeps } from '../kubernetes/parts.ts'
 
 /** The cache and the catalogue, which say what NodePools can buy. */
-export interface CatalogueOfPools {
-  readonly cache: ClusterCache
-  readonly catalogue: Catalogue
-}
+export type CatalogueOfPools = Pick<AzureParts, 'cache' | 'catalogue'>
 
 type Types = readonly InstanceType[]
 type TypesOfPools = ReadonlyMap<string, Types>
@@ -120,7 +119,7 @@ function isPresent({ metadata }: NodeOverlay): boolean {
 }
 
 /** Tells in the conditions of each NodeOverlay whether it counts, and why not (reference/karpenter-core.md 1.3). Unchanged ones are not written. */
-export async function refreshNodeOverlays(deps: StatusWritesDeps & CatalogueOfPools): Promise<void> {
+export async function refreshNodeOverlays(deps: WriteDeps & CatalogueOfPools): Promise<void> {
   const { cache } = deps
   if (cache.nodeOverlays.size === 0) return
   const { outcomes } = judgedOverlays(deps)

@@ -13,22 +13,22 @@ import { subject } from '../kubernetes/event-recorder.ts'
 import { type PauseDeps, readPause } from '../kubernetes/pauses/pauses.ts'
 import { overlayAnnotationsOf } from '../node-overlays/pool-types.ts'
 import { milestones } from '../telemetry/milestones.ts'
-import type { Tracing } from '../telemetry/tracing.ts'
 import { claimBody } from './claim-body.ts'
 import { refusalBefore, refusalOf } from './claim-refusal.ts'
 import type { Fence } from './fence.ts'
 import type { Findings } from './findings/findings.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
-import type { PlanningMetrics } from './metrics.ts'
 import type { RefusingDeps } from './node-refusals/node-refusals.ts'
+import type { PlannerParts } from './parts.ts'
 import { type Admission, PoolLimits, type PoolLimitsDeps } from './pool-limits.ts'
-import type { RefusedClaims } from './refused-claims.ts'
 
-export interface CreateClaimsDeps extends PoolLimitsDeps, PauseDeps, RefusingDeps, LeftOutSizesDeps {
-  readonly tracing: Tracing
+export interface CreateClaimsDeps
+  extends PoolLimitsDeps,
+    PauseDeps,
+    RefusingDeps,
+    LeftOutSizesDeps,
+    Pick<PlannerParts, 'tracing' | 'refusedClaims' | 'metrics'> {
   readonly lifecycles: LifecycleStarter
-  readonly refusedClaims: RefusedClaims
-  readonly metrics: PlanningMetrics
   readonly findings: Findings
 }
 

@@ -1,15 +1,10 @@
 import { conditionOf, isTrue, outOfCapacity } from '../../core/conditions.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { isActive } from '../../core/pods/pod-rules.ts'
-import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import { type EventRecorder, subject } from '../kubernetes/event-recorder.ts'
-import type { Nominations } from './nominations.ts'
+import { subject } from '../kubernetes/event-recorder.ts'
+import type { PlannerParts } from './parts.ts'
 
-export interface LostLaunchesDeps {
-  readonly cache: ClusterCache
-  readonly events: EventRecorder
-  readonly nominations: Nominations
-}
+export type LostLaunchesDeps = Pick<PlannerParts, 'cache' | 'events' | 'nominations'>
 
 /**
  * Reports on the pods that were planned onto a NodeClaim that it is given up for lack of capacity: the claim's own events go with it

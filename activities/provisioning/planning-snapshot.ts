@@ -1,12 +1,8 @@
 import type { Node, NodeClaim, Pod } from '../../core/objects.ts'
 import { podsToPlace as podsToPlaceOf } from '../../core/scheduling/cluster.ts'
-import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import type { Parts } from '../kubernetes/parts.ts'
 
-export interface PlanningSnapshotDeps {
-  readonly cache: ClusterCache
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+export type PlanningSnapshotDeps = Pick<Parts, 'cache' | 'now'>
 
 /**
  * Returns pods that need a place: those the scheduler gave up on, and those on nodes that are leaving. The cache's indexes find them, so

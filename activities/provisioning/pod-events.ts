@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { conditionOf } from '../../core/conditions.ts'
 import { isConsolidatable } from '../../core/disruption/consolidatable.ts'
 import type { NodeClaim, Pod } from '../../core/objects.ts'
@@ -6,12 +5,11 @@ import { isDaemonPod, isTerminal, isTerminating } from '../../core/pods/pod-rule
 import { labels } from '../../core/requirements/labels.ts'
 import { timeText } from '../../core/values/time.ts'
 import { forEachOf } from '../concurrency.ts'
-import { type ObjectWritesDeps, setClaimConditions } from '../kubernetes/client/object-writes.ts'
+import { setClaimConditions } from '../kubernetes/client/object-writes.ts'
 import { nodeClaimOf } from '../kubernetes/lifecycle/claim-nodes.ts'
+import type { Parts, WriteDeps } from '../kubernetes/parts.ts'
 
-export interface PodEventsDeps extends ObjectWritesDeps {
-  readonly log: Logger
-}
+export type PodEventsDeps = WriteDeps & Pick<Parts, 'log'>
 
 /** Time within which several events of one node are one write (reference/karpenter-core.md 4.4). */
 const dedupeMs = 10_000

@@ -4,18 +4,12 @@ import { limitExcess, mergeResources, type Resources, subtractResources } from '
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { capacityOf, isLeaving, labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
 import { integerQuantity } from '../../core/values/quantity.ts'
-import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { perCache } from '../kubernetes/cache/per-cache.ts'
 import { isNotFound } from '../kubernetes/client/api-error.ts'
-import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
+import type { Parts } from '../kubernetes/parts.ts'
 
-export interface PoolLimitsDeps {
-  readonly client: KubernetesClient
-  readonly cache: ClusterCache
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+export type PoolLimitsDeps = Pick<Parts, 'client' | 'cache' | 'now'>
 
 /** Time after which a NodePool is read again while claims are created. */
 const validMs = 500

@@ -2,12 +2,9 @@ import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
+import type { Parts } from '../kubernetes/parts.ts'
 import { podFingerprint } from '../scheduler-thread/pod-fingerprint.ts'
 import { BackOff } from './back-off.ts'
-
-interface RefusedClaimsDeps {
-  readonly cache: ClusterCache
-}
 
 const longestMs = 10 * 60_000
 /** Time without a refusal after which an entry belongs to pods that are gone. */
@@ -21,7 +18,7 @@ interface Refused {
   readonly message: string
 }
 
-type Providers = RefusedClaimsDeps
+type Providers = Pick<Parts, 'cache'>
 
 interface RefusedAt {
   readonly message: string

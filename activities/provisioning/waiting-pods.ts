@@ -1,25 +1,25 @@
 // Waits for pods that need a plan and for static NodePools that lack nodes, and for a burst of pods to end.
+
 import type { NodeClass } from '../../api/objects.ts'
 import { isTrue } from '../../core/conditions.ts'
 import type { Node, NodeClaim, NodeOverlay, NodePool, Pod } from '../../core/objects.ts'
 import { isDaemonPod, isProvisionable } from '../../core/pods/pod-rules.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import { pauseFor } from '../activity-context.ts'
-import type { UnavailableOfferings } from '../azure/capacity/unavailable-offerings.ts'
-import type { BufferRoom } from '../capacity-buffers/buffer-room.ts'
+import type { AzureParts } from '../azure/parts.ts'
 import type { ChangeFilter, ClusterChange } from '../kubernetes/cache/change-feed.ts'
 import { nodeClaimOf } from '../kubernetes/lifecycle/claim-nodes.ts'
 import { isHeldBack, type SolveDeps } from '../scheduler-thread/solve.ts'
-import type { PlanningMetrics } from './metrics.ts'
-import type { Nominations } from './nominations.ts'
+import type { PlannerParts } from './parts.ts'
 import { type PlanningSnapshotDeps, podsToPlace } from './planning-snapshot.ts'
 import { type ShortagesDeps, shortages } from './static-capacity/shortages.ts'
 
-export interface WaitingPodsDeps extends PlanningSnapshotDeps, SolveDeps, ShortagesDeps {
-  readonly metrics: PlanningMetrics
-  readonly nominations: Nominations
-  readonly unavailable: UnavailableOfferings
-  readonly buffers: BufferRoom
+export interface WaitingPodsDeps
+  extends PlanningSnapshotDeps,
+    SolveDeps,
+    ShortagesDeps,
+    Pick<AzureParts, 'unavailable'>,
+    Pick<PlannerParts, 'metrics' | 'nominations' | 'buffers'> {
   /** Time without a new pod after which a batch is closed, in milliseconds. */
   readonly batchIdleMs: number
   /** Longest time until a batch is closed. */

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { serialize } from 'node:v8'
-import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
 import { isVirtual } from '../../core/capacity-buffer/buffer-pods.ts'
 import { CrashSearch } from '../../core/crash-search.ts'
@@ -17,20 +16,15 @@ import {
 } from '../../core/quarantine.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import type { CachedObject } from '../kubernetes/cache/cached-kinds.ts'
-import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
-import { type EventRecorder, subject } from '../kubernetes/event-recorder.ts'
+import { subject } from '../kubernetes/event-recorder.ts'
+import type { Parts } from '../kubernetes/parts.ts'
 import { podFingerprint } from './pod-fingerprint.ts'
 import type { QuarantineStore } from './quarantine-store.ts'
 import type { ThreadFault } from './supervised-thread.ts'
 
-interface Deps {
-  readonly cache: ClusterCache
+interface Deps extends Pick<Parts, 'cache' | 'events' | 'log' | 'now'> {
   readonly store: QuarantineStore
-  readonly events: EventRecorder
-  readonly log: Logger
-  /** Epoch milliseconds. */
-  readonly now: () => number
 }
 
 /** Interval of reading what others wrote or cleared, while something is quarantined. */

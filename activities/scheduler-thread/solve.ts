@@ -5,21 +5,14 @@ import { podName } from '../../core/pods/pod-rules.ts'
 import type { SchedulingOptions } from '../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../core/scheduling/topology/spread-defaults.ts'
 import { instanceTypes } from '../node-overlays/pool-types.ts'
-import type { PlanningMetrics } from '../provisioning/metrics.ts'
 import type { RefusingDeps } from '../provisioning/node-refusals/node-refusals.ts'
-import type { RefusedClaims } from '../provisioning/refused-claims.ts'
-import type { HeavyPods } from './heavy-pods.ts'
+import type { PlannerParts } from '../provisioning/parts.ts'
 import type { ThreadPlan } from './keyed-plan.ts'
-import type { Quarantine } from './quarantine.ts'
-import type { SolverThread } from './solver-thread.ts'
 import { ThreadFault } from './supervised-thread.ts'
 
-export interface SolveDeps extends RefusingDeps {
-  readonly refusedClaims: RefusedClaims
-  readonly heavyPods: HeavyPods
-  readonly quarantine: Quarantine
-  readonly metrics: PlanningMetrics
-  readonly solver: SolverThread
+export interface SolveDeps
+  extends RefusingDeps,
+    Pick<PlannerParts, 'refusedClaims' | 'heavyPods' | 'quarantine' | 'metrics' | 'solver'> {
   readonly scheduling: SchedulingSettings
 }
 

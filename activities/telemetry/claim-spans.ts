@@ -2,13 +2,11 @@ import { createHash } from 'node:crypto'
 import type { NodeClaim } from '../../core/objects.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
 import { activityScope } from '../activity-context.ts'
-import { cachedClaim, liveClaim, type ObjectWritesDeps } from '../kubernetes/client/object-writes.ts'
+import { cachedClaim, liveClaim } from '../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../kubernetes/contract.ts'
-import type { Tracing } from './tracing.ts'
+import type { Parts, WriteDeps } from '../kubernetes/parts.ts'
 
-export interface ClaimSpansDeps extends ObjectWritesDeps {
-  readonly tracing: Tracing
-}
+export type ClaimSpansDeps = WriteDeps & Pick<Parts, 'tracing'>
 
 /** The span of a whole launch, from the NodeClaim to the ready Node: each step of the lifecycle is a part of it. */
 const launchSpan = 'nodeClaimLifecycle'

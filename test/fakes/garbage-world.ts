@@ -1,9 +1,9 @@
+import type { WriteDeps } from '../../activities/kubernetes/parts.ts'
 import type { GarbageReport } from '../../activities/azure/contract.ts'
 import { GarbageCollector } from '../../activities/azure/garbage/garbage.ts'
 import { osDiskName } from '../../activities/azure/launch/os-disk-name.ts'
 import { vmTags } from '../../activities/azure/launch/virtual-machine.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
-import type { ObjectWritesDeps } from '../../activities/kubernetes/client/object-writes.ts'
 import { taintIdleNodes } from '../../activities/kubernetes/lifecycle/idle-nodes.ts'
 import { nodeClassSpec } from '../../api/node-class.ts'
 import { withDefaults } from '../../api/served.ts'
@@ -32,7 +32,7 @@ export const diskOf = (claim: string, attempt = 1, clusterUid = azureConfig.clus
 export const unattached = { diskState: 'Unattached' }
 
 /** Runs a pass as the workflow does: what the role azure leaves undecided, the role core answers. */
-export async function collectAsWorkflow(collector: GarbageCollector, core: ObjectWritesDeps): Promise<GarbageReport> {
+export async function collectAsWorkflow(collector: GarbageCollector, core: WriteDeps): Promise<GarbageReport> {
   const { signal } = new AbortController()
   const { undecided, ...report } = await collector.collect(signal)
   if (undecided === undefined) return report

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os'
-import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
 import { z } from 'zod'
 import {
@@ -13,6 +12,7 @@ import {
 import { printableStart } from '../../../core/values/printable.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { type KeptSource, readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 
 /** ConfigMap with the shared lists that are late, for `joiner status`. */
@@ -36,9 +36,7 @@ const keptEntry: z.ZodType<LateEntry> = z
   .object({ list: kubernetesName, sinceMs: epochMs, atMs: epochMs, process: kubernetesName, why: words(5000) })
   .refine(({ sinceMs, atMs }) => sinceMs <= atMs, { path: ['sinceMs'], error: 'a time before atMs is right' })
 
-interface LateListDeps {
-  readonly log: Logger
-  readonly now: () => number
+interface LateListDeps extends Pick<Parts, 'log' | 'now'> {
   /** Sets or removes the entry. Unset: it is only logged and measured. */
   readonly store?: (name: string, entry: LateEntry | undefined) => Promise<unknown>
 }

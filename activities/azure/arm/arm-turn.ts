@@ -1,14 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { claimTopic } from '../../kubernetes/cache/change-feed.ts'
-import { cachedClaim, type ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
+import { cachedClaim } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
+import type { WriteDeps } from '../../kubernetes/parts.ts'
+import type { AzureParts } from '../parts.ts'
 import type { ArmBudget } from './arm-budget.ts'
 import type { ArmBucket } from './arm-limits.ts'
 
-export interface ArmTurnDeps extends ObjectWritesDeps {
-  /** Tokens for requests of `azure`, which takes them by itself. */
-  readonly budget: ArmBudget
-}
+export type ArmTurnDeps = WriteDeps & Pick<AzureParts, 'budget'>
 
 /** Tokens that were taken for one request before its content is known. */
 interface Turn {

@@ -1,10 +1,8 @@
-import type { LaunchHealth } from './launch-health.ts'
+import type { AzureParts } from '../parts.ts'
 import type { RefusalDeps } from './refusal.ts'
 import type { AttemptedLaunch } from './refused-size.ts'
 
-export interface LearnDeps extends RefusalDeps {
-  readonly launchHealth: LaunchHealth
-}
+export type LearnDeps = RefusalDeps & Pick<AzureParts, 'launchHealth'>
 
 /** A launch that Azure accepted. */
 export type JoinedLaunch = Pick<AttemptedLaunch, 'nodeClass' | 'instanceType' | 'image'>

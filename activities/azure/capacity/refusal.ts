@@ -1,28 +1,18 @@
-import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { claimTopic } from '../../kubernetes/cache/change-feed.ts'
-import { cachedClaim, type ObjectWritesDeps, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
+import { cachedClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
+import type { WriteDeps } from '../../kubernetes/parts.ts'
 import { type Attempted, launchFailedReason, type Refusal } from '../arm/azure-error.ts'
 import { azureFailure, failureMessage } from '../arm/azure-failure.ts'
 import type { Failure } from '../arm/azure-failure-rules.ts'
-import type { AzureClient } from '../arm/client.ts'
-import type { AzureConfig } from '../azure-config.ts'
-import type { Catalogue } from '../catalogue/catalogue.ts'
 import { regionalZone, zoneLabel } from '../catalogue/zones.ts'
-import type { VmCreateMetrics } from '../launch/vm-create-metrics.ts'
-import type { UnavailableOfferings } from './unavailable-offerings.ts'
+import type { AzureParts } from '../parts.ts'
 
-export interface RefusalDeps extends ObjectWritesDeps {
-  readonly log: Logger
-  readonly azure: AzureClient
-  readonly config: AzureConfig
-  readonly catalogue: Catalogue
-  readonly unavailable: UnavailableOfferings
-  readonly vmCreates: VmCreateMetrics
-}
+export type RefusalDeps = WriteDeps &
+  Pick<AzureParts, 'log' | 'azure' | 'config' | 'catalogue' | 'unavailable' | 'vmCreates'>
 
 /** Marks the offerings that a refusal covers, for every replica. */
 export async function markRefused(deps: RefusalDeps, attempted: Attempted, refusal: Refusal): Promise<void> {

@@ -1,7 +1,7 @@
-import type { Logger } from 'pino'
 import { untilCalled } from '../../abortable-wait.ts'
 import { ListWatch } from '../../kubernetes/cache/list-watch.ts'
 import type { KeptSource } from '../../kubernetes/client/config-map.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import type { MarkScope } from '../arm/azure-error.ts'
 import { blockingMark, isBlocked, type OfferingUse } from './blocking-mark.ts'
 import { imageMark, type RefusedImage, type RefusedSize, sizeMark } from './lasting-mark.ts'
@@ -26,10 +26,7 @@ import { MarkStore, nothingStored, type StoredMarks, storedMarks } from './mark-
 /** What is to become of the marks. */
 type Change = (marks: Marks, nowMs: number) => Marks
 
-interface Deps extends KeptSource {
-  readonly now: () => number
-  readonly log: Logger
-}
+type Deps = KeptSource & Pick<Parts, 'now' | 'log'>
 
 interface Waiting {
   readonly change: Change

@@ -1,10 +1,10 @@
-import type { Logger } from 'pino'
 import type { NoteFaults } from '../../../api/kept/document.ts'
 import type { NodeClass } from '../../../api/objects.ts'
 import type { InstanceType } from '../../../core/instance-type.ts'
 import type { KubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import { pauseFor } from '../../activity-context.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { offeringUse } from '../capacity/blocking-mark.ts'
@@ -26,7 +26,7 @@ import type { VmSize } from './sku.ts'
 const mostCached = 100
 const loadPatienceMs = 10_000
 
-interface CatalogueDeps {
+interface CatalogueDeps extends Pick<Parts, 'namespace' | 'log' | 'now'> {
   /** Undefined in a process without the role azure, which uses what a process with that role stores. */
   readonly azure: AzureClient | undefined
   readonly config: AzureConfig
@@ -35,11 +35,8 @@ interface CatalogueDeps {
   readonly reservations: Pick<CapacityReservations, 'named' | 'offeredTo' | 'signature'>
   /** Store of the last good answers. */
   readonly kubernetes: KubernetesClient
-  readonly namespace: string
   /** Takes what of them cannot be read. */
   readonly note?: NoteFaults
-  readonly log: Logger
-  readonly now: () => number
 }
 
 interface CachedList {

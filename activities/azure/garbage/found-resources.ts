@@ -1,22 +1,14 @@
 import type { Disk, VirtualMachine } from '@azure/arm-compute'
 import type { NetworkInterface } from '@azure/arm-network'
-import type { Logger } from 'pino'
 import type { FoundPart, FoundVm } from '../../../core/garbage.ts'
-import type { CloudProviderMetrics } from '../../telemetry/cloud-provider-metrics.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
-import type { AzureClient } from '../arm/client.ts'
-import type { AzureConfig } from '../azure-config.ts'
 import { type DiskMark, readDiskMark } from '../launch/os-disk-name.ts'
 import { type ClusterIdentity, ownershipOf } from '../launch/ownership.ts'
 import { tagKeys, tagOf } from '../launch/tags.ts'
 import { claimNameOf, providerIdOf } from '../launch/virtual-machine.ts'
+import type { AzureParts } from '../parts.ts'
 
-export interface FoundResourcesDeps {
-  readonly log: Logger
-  readonly azure: AzureClient
-  readonly config: AzureConfig
-  readonly cloudProvider: CloudProviderMetrics
-}
+export type FoundResourcesDeps = Pick<AzureParts, 'log' | 'azure' | 'config' | 'cloudProvider'>
 
 /** The resources in the node resource group that are this cluster's, and their NodePools. */
 export interface FoundResources {

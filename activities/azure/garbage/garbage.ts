@@ -13,12 +13,11 @@ import { namingNode, type PodCounts } from '../../../core/machines-in-use.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import type { OrphanedMachines } from '../../../core/orphaned-machines.ts'
 import { inParallel } from '../../concurrency.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import { claimNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import { armErrorCode, scrubbedMessage } from '../arm/azure-error.ts'
-import type { AzureConfig } from '../azure-config.ts'
 import type { GarbageReport } from '../contract.ts'
 import { providerId } from '../launch/virtual-machine.ts'
+import type { AzureParts } from '../parts.ts'
 import { withheldVms } from './adoptions.ts'
 import { GarbageDeletions, type GarbageDeps } from './deletions.ts'
 import { type FoundResources, findResources } from './found-resources.ts'
@@ -206,13 +205,12 @@ export class GarbageCollector {
   }
 }
 
-interface KnownClaimDeps {
-  readonly cache: ClusterCache
-  readonly config: AzureConfig
-}
-
 /** Returns a NodeClaim as the rules of garbage need it. */
-function knownClaim(deps: KnownClaimDeps, claim: NodeClaim, { listed }: Pick<FoundResources, 'listed'>): KnownClaim {
+function knownClaim(
+  deps: Pick<AzureParts, 'cache' | 'config'>,
+  claim: NodeClaim,
+  { listed }: Pick<FoundResources, 'listed'>,
+): KnownClaim {
   const { name, uid, deletionTimestamp } = claim.metadata
   const node = claimNode(deps, claim)
   return {

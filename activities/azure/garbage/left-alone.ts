@@ -1,16 +1,11 @@
-import type { Logger } from 'pino'
 import { conditionOf } from '../../../core/conditions.ts'
-import { type StatusWritesDeps, setConditions } from '../../kubernetes/client/status-writes.ts'
+import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
-import type { AzureConfig } from '../azure-config.ts'
+import type { WriteDeps } from '../../kubernetes/parts.ts'
+import type { AzureParts } from '../parts.ts'
 import type { UnprovenDisk } from './found-resources.ts'
 
-export interface LeftAloneDeps extends StatusWritesDeps {
-  readonly log: Logger
-  readonly cluster: string
-  readonly namespace: string
-  readonly config: AzureConfig
-}
+export type LeftAloneDeps = WriteDeps & Pick<AzureParts, 'log' | 'cluster' | 'namespace' | 'config'>
 
 /** Condition that says whether most registered NodeClaims were found to have their VM; present while they were not. Does not affect Ready. */
 const conditionType = 'InstancesFound'

@@ -9,18 +9,12 @@ import {
 } from '../../../core/machines-in-use.ts'
 import type { Node } from '../../../core/objects.ts'
 import { subdomainErrors } from '../../../core/requirements/label-syntax.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import { decodeNode } from '../../kubernetes/cache/decode.ts'
 import { isNotFound } from '../../kubernetes/client/api-error.ts'
-import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 
-interface NamingNodesDeps {
-  readonly cache: ClusterCache
-  readonly client: KubernetesClient
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+type NamingNodesDeps = Pick<Parts, 'cache' | 'client' | 'now'>
 
 /** Returns the Nodes in the cache that name a VM. */
 export function nodesNaming({ cache }: Pick<NamingNodesDeps, 'cache'>, vm: NamedVm): readonly Node[] {

@@ -2,9 +2,8 @@ import { type NamedVm, namingNode, type PodCounts } from '../../../core/machines
 import { parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
 import { type FoundMachine, type OrphanedMachines, orphanedMachines } from '../../../core/orphaned-machines.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
-import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import { providerIdOf } from '../launch/virtual-machine.ts'
 import { claimNameIn } from '../machines/machine-ownership.ts'
 import {
@@ -19,12 +18,7 @@ import {
 import { napRefusal } from '../machines/nap-refusal.ts'
 import { isFreeOfPods, nodesNaming } from './machines-in-use.ts'
 
-interface OrphanedMachinesDeps extends MachinesApiDeps {
-  readonly cache: ClusterCache
-  readonly client: KubernetesClient
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+type OrphanedMachinesDeps = MachinesApiDeps & Pick<Parts, 'cache' | 'client' | 'now'>
 
 /**
  * Returns AKS machines with this cluster's tags that no NodeClaim stands for; none while node auto-provisioning is on. Claims are read past the cache,

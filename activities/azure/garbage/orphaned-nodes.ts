@@ -3,19 +3,16 @@ import { namingNode, type PodCounts } from '../../../core/machines-in-use.ts'
 import { isNodeOfSomeClaim, isOwnNodeOfVm, owningClaim } from '../../../core/node-claim/node-owner.ts'
 import type { Node } from '../../../core/objects.ts'
 import { terminationFinalizer } from '../../../core/requirements/labels.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
-import { type ObjectWritesDeps, updateNode } from '../../kubernetes/client/object-writes.ts'
+import { updateNode } from '../../kubernetes/client/object-writes.ts'
 import { withoutFinalizer } from '../../kubernetes/draining/finalize.ts'
 import { deleteNode } from '../../kubernetes/draining/node-deletion.ts'
-import type { AzureConfig } from '../azure-config.ts'
+import type { WriteDeps } from '../../kubernetes/parts.ts'
 import { type ClaimVmDeps, getVm } from '../launch/claim-vm.ts'
 import { claimNameOf, providerId, vmName } from '../launch/virtual-machine.ts'
+import type { AzureParts } from '../parts.ts'
 import { isFreeOfPods } from './machines-in-use.ts'
 
-export interface OrphanedNodesDeps extends ClaimVmDeps, ObjectWritesDeps {
-  readonly cache: ClusterCache
-  readonly config: AzureConfig
-}
+export type OrphanedNodesDeps = ClaimVmDeps & WriteDeps & Pick<AzureParts, 'cache' | 'config'>
 
 /**
  * Returns the Nodes that are being deleted and wait for a NodeClaim that is gone, since its finalizer was removed by hand. Kubernetes deletes a

@@ -1,26 +1,20 @@
 import type { VirtualMachineExtension } from '@azure/arm-compute'
-import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
 import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
-import { type ObjectWritesDeps, updateClaim } from '../../kubernetes/client/object-writes.ts'
+import { updateClaim } from '../../kubernetes/client/object-writes.ts'
+import type { WriteDeps } from '../../kubernetes/parts.ts'
 import { isNotFoundAnswer, scrubbedMessage } from '../arm/azure-error.ts'
-import type { AzureClient } from '../arm/client.ts'
-import type { VmList } from '../arm/vm-list.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { claimIdentity } from '../launch/claim-vm.ts'
 import { vmOwner } from '../launch/ownership.ts'
 import { vmName, vmTags } from '../launch/virtual-machine.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+import type { AzureParts } from '../parts.ts'
 
-export interface BillingExtensionDeps extends ObjectWritesDeps {
-  readonly log: Logger
-  readonly azure: AzureClient
-  readonly config: AzureConfig
-  readonly vms: VmList
-}
+export type BillingExtensionDeps = WriteDeps & Pick<AzureParts, 'log' | 'azure' | 'config' | 'vms'>
 
 export const billingExtensionName = 'computeAksLinuxBilling'
 

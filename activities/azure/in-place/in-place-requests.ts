@@ -1,18 +1,15 @@
 // Requests that update a VM, its NICs and its extension in place.
+
 import type { VirtualMachine, VirtualMachineIdentity } from '@azure/arm-compute'
 import type { NetworkInterface } from '@azure/arm-network'
 import { inPlaceChange, isNothing } from '../../../core/node-class/in-place-update.ts'
 import type { InPlaceState } from '../../../core/node-class/in-place-update-hash.ts'
 import { isNotFoundAnswer } from '../arm/azure-error.ts'
-import type { AzureClient } from '../arm/client.ts'
-import type { AzureConfig } from '../azure-config.ts'
 import { vmName } from '../launch/virtual-machine.ts'
+import type { AzureParts } from '../parts.ts'
 import { billingExtensionName } from './billing-extension.ts'
 
-interface Arm {
-  readonly azure: AzureClient
-  readonly config: AzureConfig
-}
+type Arm = Pick<AzureParts, 'azure' | 'config'>
 
 /** The wanted state of a resource, and the names of those of its tags that are Joiner's. */
 interface Wanted {

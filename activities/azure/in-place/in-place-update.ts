@@ -1,6 +1,5 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { NetworkInterface } from '@azure/arm-network'
-import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
 import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import { isNothing } from '../../../core/node-class/in-place-update.ts'
@@ -8,27 +7,21 @@ import type { InPlaceState } from '../../../core/node-class/in-place-update-hash
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
-import { type ObjectWritesDeps, updateClaim } from '../../kubernetes/client/object-writes.ts'
+import { updateClaim } from '../../kubernetes/client/object-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
+import type { WriteDeps } from '../../kubernetes/parts.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
-import type { AzureClient } from '../arm/client.ts'
-import type { VmList } from '../arm/vm-list.ts'
-import type { AzureConfig } from '../azure-config.ts'
 import type { InPlaceReport } from '../contract.ts'
 import { claimIdentity } from '../launch/claim-vm.ts'
 import { ownershipOf, vmOwner } from '../launch/ownership.ts'
 import { isReserved } from '../launch/tags.ts'
 import { tagKeys, vmName } from '../launch/virtual-machine.ts'
 import { tagErrors } from '../node-class/tag-errors.ts'
+import type { AzureParts } from '../parts.ts'
 import { changeExtension, changeNic, changeOf, changeVm } from './in-place-requests.ts'
 import { inPlaceGoal, inPlaceStamps, tagNamesOf, tagNamesText } from './in-place-state.ts'
 
-export interface InPlaceUpdateDeps extends ObjectWritesDeps {
-  readonly log: Logger
-  readonly azure: AzureClient
-  readonly config: AzureConfig
-  readonly vms: VmList
-}
+export type InPlaceUpdateDeps = WriteDeps & Pick<AzureParts, 'log' | 'azure' | 'config' | 'vms'>
 
 const concurrency = 10
 /** Number of claims that are changed, checked and recorded together: a crash repeats no more than that. */

@@ -1,23 +1,18 @@
 import type { InstanceViewStatus, VirtualMachine } from '@azure/arm-compute'
-import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import { cachedClaim, type ObjectWritesDeps, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
+import { cachedClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
+import type { WriteDeps } from '../../kubernetes/parts.ts'
 import { plainGet } from '../answers/plain-get.ts'
-import type { AzureClient } from '../arm/client.ts'
-import type { AzureConfig } from '../azure-config.ts'
 import { vmName } from '../launch/virtual-machine.ts'
+import type { AzureParts } from '../parts.ts'
 import { joinProblem } from './join-problem.ts'
 
-interface EvidenceDeps {
-  readonly log: Logger
-  readonly azure: AzureClient
-  readonly config: AzureConfig
-}
+type EvidenceDeps = Pick<AzureParts, 'log' | 'azure' | 'config'>
 
-export interface JoinEvidenceDeps extends EvidenceDeps, ObjectWritesDeps {}
+export interface JoinEvidenceDeps extends EvidenceDeps, WriteDeps {}
 
 /** Longest evidence in a condition, beside its surrounding text. */
 const mostChars = 900

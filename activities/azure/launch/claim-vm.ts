@@ -1,33 +1,20 @@
 import type { VirtualMachine } from '@azure/arm-compute'
-import type { Logger } from 'pino'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { printableStart } from '../../../core/values/printable.ts'
 import { pauseFor } from '../../activity-context.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import { type ClaimNodesDeps, readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
-import type { CloudProviderMetrics } from '../../telemetry/cloud-provider-metrics.ts'
 import { isResourceGone } from '../arm/azure-error.ts'
-import type { AzureClient } from '../arm/client.ts'
-import type { VmList } from '../arm/vm-list.ts'
-import type { AzureConfig } from '../azure-config.ts'
+import type { AzureParts } from '../parts.ts'
 import { groupOfVm } from '../reservations/reservation.ts'
 import { isTokenLost } from './bootstrap-token.ts'
 import { type ClaimIdentity, vmOwner } from './ownership.ts'
 import { tagKeys, tagOf } from './tags.ts'
 import { providerId, vmName } from './virtual-machine.ts'
 
-export interface ClaimVmDeps {
-  readonly cache: ClusterCache
-  readonly azure: AzureClient
-  readonly config: AzureConfig
-  readonly vms: VmList
-  readonly cloudProvider: CloudProviderMetrics
-}
+export type ClaimVmDeps = Pick<AzureParts, 'cache' | 'azure' | 'config' | 'vms' | 'cloudProvider'>
 
-interface CannotJoinDeps extends ClaimNodesDeps {
-  readonly log: Logger
-}
+type CannotJoinDeps = ClaimNodesDeps & Pick<AzureParts, 'log'>
 
 /** Delay before a VM that the list lacks and Azure still has is checked again. */
 const lagMs = 1000

@@ -10,7 +10,7 @@ import { cachedClaim, claimBeingDeleted, liveClaim, setClaimConditions } from '.
 import type { ClaimRef } from '../../kubernetes/contract.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import type { JoinRef } from '../../kubernetes/lifecycle/joining.ts'
-import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { DeletionOfVm, InstanceOutcome } from '../contract.ts'
 import { isFreeOfPods } from '../garbage/machines-in-use.ts'
@@ -23,9 +23,7 @@ import { type ClaimVmDeps, getVm } from './claim-vm.ts'
 import { failedAfterAccepted, judgeFailedVm } from './failed-vm.ts'
 import { providerId, vmName } from './virtual-machine.ts'
 
-export interface InstanceDeps extends JoinEvidenceDeps, ClaimVmDeps, AwaitMachineDeps {
-  readonly lifecycleMetrics: LifecycleMetrics
-}
+export type InstanceDeps = JoinEvidenceDeps & ClaimVmDeps & AwaitMachineDeps & Pick<Parts, 'lifecycleMetrics'>
 
 /** Times before the registration deadline: when a boot is plainly late, and with time enough for the last check. */
 const evidenceTimes = [10 * 60_000, 60_000] as const

@@ -5,40 +5,33 @@ import { limits } from '../../../core/node-claim/limits.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
-import type { OwnClock } from '../../kubernetes/client/server-time.ts'
 import { launchPrice } from '../../node-overlays/pool-types.ts'
-import type { Tracing } from '../../telemetry/tracing.ts'
 import { type Attempted, armErrorCode, armErrorText, metricsErrorCode } from '../arm/azure-error.ts'
 import { failureFacts, LaunchBlocked } from '../arm/azure-failure.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { learnFromRefusal, learnFromSuccess } from '../capacity/learn.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
-import type { Quota } from '../capacity/quota.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
-import type { RefusedAttempts } from '../capacity/refused-attempts.ts'
 import type { VmSize } from '../catalogue/sku.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import type { ResolvedImage } from '../node-class/images.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import type { Chosen } from '../node-config/node-labels.ts'
+import type { AzureParts } from '../parts.ts'
 import { type ClassLaunch, keepTurn, type LaunchTurnDeps } from '../refusals/launch-turn.ts'
-import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
 import { type BootstrapToken, createBootstrapToken, replaceBootstrapToken } from './bootstrap-token.ts'
 import type { InstanceKind } from './claim-instance.ts'
 import { type ClaimVmDeps, cannotJoin, claimIdentity, deleteVm, findClaimVm } from './claim-vm.ts'
-import type { BackendPools, NetworkFacts } from './network-facts.ts'
+import type { BackendPools } from './network-facts.ts'
 import { type RecordLaunchDeps, recordLaunch } from './record-launch.ts'
 import { vmName } from './virtual-machine.ts'
 import { type NodeRequestInput, vmRequest } from './vm-request.ts'
 
-export interface PutVmDeps extends RecordLaunchDeps, LearnDeps, LaunchTurnDeps, ClaimVmDeps {
-  readonly tracing: Tracing
-  readonly quota: Quota
-  readonly network: NetworkFacts
-  readonly refusedAttempts: RefusedAttempts
-  readonly reservations: CapacityReservations
-  readonly serverTime: OwnClock
-}
+export type PutVmDeps = RecordLaunchDeps &
+  LearnDeps &
+  LaunchTurnDeps &
+  ClaimVmDeps &
+  Pick<AzureParts, 'tracing' | 'quota' | 'network' | 'refusedAttempts' | 'reservations' | 'serverTime'>
 
 /** What is made for a claim. */
 export interface MakeInput {

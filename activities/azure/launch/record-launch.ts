@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import { factsOfClaim, priceAnnotation, priceOfClaim } from '../../../core/history/claim-facts.ts'
@@ -9,18 +8,17 @@ import type { Condition, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { requirements } from '../../../core/requirements/requirements.ts'
 import { formatResources, type Resources } from '../../../core/resources.ts'
-import { type ObjectWritesDeps, setClaimConditions, updateClaim } from '../../kubernetes/client/object-writes.ts'
+import { setClaimConditions, updateClaim } from '../../kubernetes/client/object-writes.ts'
+import type { WriteDeps } from '../../kubernetes/parts.ts'
 import { milestones } from '../../telemetry/milestones.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import { inPlaceGoal, inPlaceStamps } from '../in-place/in-place-state.ts'
 import { type Chosen, launchedLabels, outdatedLabels } from '../node-config/node-labels.ts'
+import type { AzureParts } from '../parts.ts'
 import { providerId } from './virtual-machine.ts'
 
-export interface RecordLaunchDeps extends ObjectWritesDeps {
-  readonly log: Logger
-  readonly config: AzureConfig
-}
+export type RecordLaunchDeps = WriteDeps & Pick<AzureParts, 'log' | 'config'>
 
 /** Fields that a launch writes into its claim. */
 interface LaunchRecord {

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import { isAdopted, isAksMachine, parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
@@ -6,10 +5,10 @@ import { annotations } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
 import { decodeNodeClaim } from '../../kubernetes/cache/decode.ts'
 import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
-import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
-import { type StatusWritesDeps, setConditions } from '../../kubernetes/client/status-writes.ts'
-import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
+import { setConditions } from '../../kubernetes/client/status-writes.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import type { Parts, WriteDeps } from '../../kubernetes/parts.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { ClaimVmDeps } from '../launch/claim-vm.ts'
 import { machineInstance } from './machine-instance.ts'
@@ -17,11 +16,7 @@ import { whyElsewhere, whyNotOwn } from './machine-ownership.ts'
 import { type AksMachine, listMachines, napMode } from './machines-api.ts'
 import { napRefusal } from './nap-refusal.ts'
 
-export interface AdoptMachinesDeps extends ClaimVmDeps, StatusWritesDeps {
-  readonly log: Logger
-  readonly client: KubernetesClient
-  readonly events: EventRecorder
-}
+export type AdoptMachinesDeps = ClaimVmDeps & WriteDeps & Pick<Parts, 'log' | 'client' | 'events'>
 
 /** Condition of every AKSNodeClass that says why AKS machines are not managed; present while they are not. Does not affect Ready. */
 export const notManaged = 'AKSMachinesManaged'

@@ -1,14 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { RestError } from '@azure/core-rest-pipeline'
-import type { Logger } from 'pino'
 import type { AksMachineId } from '../../../core/node-claim/aks-machine.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import { armErrorCode } from '../arm/azure-error.ts'
 import { armMachine, type MachineBody } from './machine-body.ts'
 import { type MachinesApiDeps, machineIdText, putMachine } from './machines-api.ts'
 
-interface BatchesDeps extends MachinesApiDeps {
-  readonly log: Logger
-}
+type BatchesDeps = MachinesApiDeps & Pick<Parts, 'log'>
 
 /** Limits of a batch (reference/azure-provider.md 4.7). */
 const idleMs = 1000

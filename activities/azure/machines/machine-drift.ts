@@ -1,21 +1,15 @@
-import type { Logger } from 'pino'
 import { isAksMachine, parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import { listMachines, type MachinesApiDeps } from './machines-api.ts'
-
-interface MachineDriftDeps extends MachinesApiDeps {
-  readonly cache: ClusterCache
-  readonly log: Logger
-}
 
 /** What AKS would do about machines, by their id in lower case. */
 export type DriftActions = ReadonlyMap<string, string>
 
 /** Reads what AKS would do about the machines of NodeClaims (reference/azure-provider.md 8.1). Of a pool that cannot be listed nothing is known. */
-export async function machineDriftActions(deps: MachineDriftDeps): Promise<DriftActions> {
+export async function machineDriftActions(deps: MachinesApiDeps & Pick<Parts, 'cache' | 'log'>): Promise<DriftActions> {
   const ids = [...deps.cache.nodeClaims.values()].filter(isAksMachine).map(({ metadata }) => idText(metadata))
   const pools = new Set(ids.flatMap((id) => parseAksMachineId(id)?.pool ?? []))
   const actions = new Map<string, string>()

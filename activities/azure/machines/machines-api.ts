@@ -2,14 +2,11 @@ import type { AksMachineId } from '../../../core/node-claim/aks-machine.ts'
 import { apiVersions } from '../arm/api-versions.ts'
 import { listArm, sendArm } from '../arm/arm-rest.ts'
 import { armErrorCode, armErrorText, isNotFoundAnswer } from '../arm/azure-error.ts'
-import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
+import type { AzureParts } from '../parts.ts'
 
 /** What requests about AKS machines need. */
-export interface MachinesApiDeps {
-  readonly azure: AzureClient
-  readonly config: AzureConfig
-}
+export type MachinesApiDeps = Pick<AzureParts, 'azure' | 'config'>
 
 /** A machine as AKS shows it, as far as it is read here. */
 export interface AksMachine {

@@ -1,19 +1,16 @@
-import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
 import { azureDrift } from '../../../core/drift/azure-drift.ts'
 import { azureDriftChange, type Drift, type DriftChange } from '../../../core/drift/drift.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
-import { type ObjectWritesDeps, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
+import { setClaimConditions } from '../../kubernetes/client/object-writes.ts'
 import { claimNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
-import type { AzureConfig } from '../azure-config.ts'
+import type { WriteDeps } from '../../kubernetes/parts.ts'
 import { type DriftActions, driftActionOf } from '../machines/machine-drift.ts'
+import type { AzureParts } from '../parts.ts'
 
-export interface DriftDeps extends ObjectWritesDeps {
-  readonly log: Logger
-  readonly config: AzureConfig
-}
+export type DriftDeps = WriteDeps & Pick<AzureParts, 'log' | 'config'>
 
 const concurrency = 20
 

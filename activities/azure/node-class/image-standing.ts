@@ -1,10 +1,10 @@
 // What is known of a node image by the nodes that have it. Nothing is stored: nodes that have initialized are the proof.
+
 import { isTrue } from '../../../core/conditions.ts'
 import { imageForm } from '../../../core/drift/node-image-version.ts'
 import type { NodeClaim, NodeClass } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
-import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
+import type { AzureParts } from '../parts.ts'
 import { isNewer } from './image-versions.ts'
 import { imageVersion, type ResolvedImage, withImageVersion } from './images.ts'
 
@@ -38,10 +38,7 @@ export function workingImage(claims: Claims, nodeClass: string, image: string): 
   return found === undefined ? undefined : withImageVersion(image, found)
 }
 
-export interface ImageStandingDeps {
-  readonly cache: ClusterCache
-  readonly unavailable: UnavailableOfferings
-}
+export type ImageStandingDeps = Pick<AzureParts, 'cache' | 'unavailable'>
 
 /** Whether an annotation names the version of the class's images, so that no other is used instead. */
 export const isPinned = ({ metadata }: Pick<NodeClass, 'metadata'>) =>

@@ -1,7 +1,6 @@
 import { apiVersions } from '../arm/api-versions.ts'
 import { sendArm } from '../arm/arm-rest.ts'
-import type { AzureClient } from '../arm/client.ts'
-import type { AzureConfig } from '../azure-config.ts'
+import type { AzureParts } from '../parts.ts'
 import {
   communityImageId,
   type ImageDefinition,
@@ -11,12 +10,7 @@ import {
   sharedImageId,
 } from './images.ts'
 
-export interface ImageVersionsDeps {
-  readonly azure: AzureClient
-  readonly config: AzureConfig
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+export type ImageVersionsDeps = Pick<AzureParts, 'azure' | 'config' | 'now'>
 
 /**
  * Returns the newest image of each definition, in the order given; a definition without versions is left out (reference/azure-provider.md 6.3).

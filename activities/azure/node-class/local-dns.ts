@@ -1,17 +1,16 @@
 import type { NodeClass } from '../../../api/objects.ts'
 import { isNotFound } from '../../kubernetes/client/api-error.ts'
-import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureConfig } from '../azure-config.ts'
+import type { AzureParts } from '../parts.ts'
 import type { Finding } from './finding.ts'
 import { resolveImageFamily } from './images.ts'
 import { compareVersions } from './kubernetes-version.ts'
 import { nodeClassSettings } from './node-class-settings.ts'
 
-export interface LocalDnsDeps extends LocalDnsClusterDeps {
-  readonly config: AzureConfig
-}
+export type LocalDnsDeps = LocalDnsClusterDeps & Pick<AzureParts, 'config'>
 
 const type = 'LocalDNSReady'
 
@@ -60,9 +59,7 @@ export async function findLocalDns(
   }
 }
 
-interface LocalDnsClusterDeps {
-  readonly client: KubernetesClient
-}
+type LocalDnsClusterDeps = Pick<Parts, 'client'>
 
 /** Policies of the network plugins, which may forbid the traffic of a node-local DNS server. */
 const policyPaths = [

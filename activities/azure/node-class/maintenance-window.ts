@@ -1,13 +1,7 @@
-import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { readConfigMap } from '../../kubernetes/client/config-map.ts'
-import type { AzureConfig } from '../azure-config.ts'
+import type { AzureParts } from '../parts.ts'
 
-export interface MaintenanceWindowDeps {
-  readonly client: KubernetesClient
-  /** Epoch milliseconds. */
-  readonly now: () => number
-  readonly config: AzureConfig
-}
+export type MaintenanceWindowDeps = Pick<AzureParts, 'client' | 'now' | 'config'>
 
 /** Written by AKS where a maintenance configuration for node images exists (reference/azure-provider.md 6.4). */
 const configMapName = 'upcoming-maintenance-window'

@@ -5,17 +5,13 @@ import { isDeleting } from '../../../core/objects.ts'
 import { annotations, nodeClassFinalizer } from '../../../core/requirements/labels.ts'
 import type { CachedKind } from '../../kubernetes/cache/cached-kinds.ts'
 import { isNotFound } from '../../kubernetes/client/api-error.ts'
-import { type ObjectWritesDeps, updateClaim } from '../../kubernetes/client/object-writes.ts'
+import { updateClaim } from '../../kubernetes/client/object-writes.ts'
 import { lockedPatch, patchOf } from '../../kubernetes/client/optimistic-write.ts'
-import {
-  type ObjectRef,
-  type StatusWritesDeps,
-  setConditions,
-  updateObject,
-} from '../../kubernetes/client/status-writes.ts'
+import { type ObjectRef, setConditions, updateObject } from '../../kubernetes/client/status-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import { type ClaimUpkeepDeps, keepUpClaims } from '../../kubernetes/lifecycle/claim-upkeep.ts'
 import { type NodePoolStatusDeps, refreshNodePools } from '../../kubernetes/node-pools/node-pool-status.ts'
+import type { WriteDeps } from '../../kubernetes/parts.ts'
 import { type PauseConditionsDeps, refreshPauses } from '../../kubernetes/pauses/pause-conditions.ts'
 import { type CatalogueOfPools, refreshNodeOverlays } from '../../node-overlays/pool-types.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
@@ -173,7 +169,7 @@ function throwJoined(errors: readonly unknown[]): void {
   if (errors.length > 1) throw new AggregateError(errors, errors.map(scrubbedMessage).join('; '))
 }
 
-interface DriftHashesDeps extends ObjectWritesDeps {}
+interface DriftHashesDeps extends WriteDeps {}
 
 /**
  * Writes a node class' finalizer, drift hash and the hash's version. Hashes of another version cannot be compared: then the claims are
@@ -218,7 +214,7 @@ function rehashClaim(
   })
 }
 
-interface TerminationDeps extends StatusWritesDeps {}
+interface TerminationDeps extends WriteDeps {}
 
 const namesShown = 5
 

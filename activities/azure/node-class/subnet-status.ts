@@ -1,15 +1,12 @@
 import type { NodeClass } from '../../../api/objects.ts'
 import { isNotFoundAnswer } from '../arm/azure-error.ts'
-import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { isAksManaged, parseSubnet, type SubnetAddresses, type SubnetId, subnetSpace } from '../launch/subnet.ts'
+import type { AzureParts } from '../parts.ts'
 import { type Finding, unread } from './finding.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 
-export interface SubnetStatusDeps {
-  readonly azure: AzureClient
-  readonly config: AzureConfig
-}
+export type SubnetStatusDeps = Pick<AzureParts, 'azure' | 'config'>
 
 const type = 'SubnetsReady'
 

@@ -4,18 +4,15 @@ import { nodeClassErrors } from '../../../core/node-class/node-class-validation.
 import { labelValueErrors } from '../../../core/requirements/label-syntax.ts'
 import { errorText } from '../../../core/values/field-error.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
-import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { parseSubnet } from '../launch/subnet.ts'
 import { hasSubnetLabel } from '../node-config/node-labels.ts'
+import type { AzureParts } from '../parts.ts'
 import type { Finding } from './finding.ts'
 import type { NodeClassSettings } from './node-class-settings.ts'
 import { tagErrors } from './tag-errors.ts'
 
-export interface ValidationDeps {
-  readonly azure: AzureClient
-  readonly config: AzureConfig
-}
+export type ValidationDeps = Pick<AzureParts, 'azure' | 'config'>
 
 const type = 'ValidationSucceeded'
 const shape =

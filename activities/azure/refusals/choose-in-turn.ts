@@ -13,19 +13,15 @@ import { offeringUse } from '../capacity/blocking-mark.ts'
 import type { Wanted } from '../capacity/choose-offering.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
 import type { Mark, OfferingId } from '../capacity/mark.ts'
-import type { Quota } from '../capacity/quota.ts'
 import { type Demand, type Shortage, shortageText } from '../capacity/quota-accounting.ts'
 import { chooseLaunch, type LaunchChoice } from '../launch/choose-launch.ts'
-import type { CapacityReservations } from '../reservations/capacity-reservations.ts'
+import type { AzureParts } from '../parts.ts'
 import { refusedSizes } from './class-refusals.ts'
 import type { Tried } from './class-turns.ts'
 import { type ClassLaunch, takeTurn, turnToTake, untriedFirst } from './launch-turn.ts'
 import { fittingTypes, isWithin, type PriceBound, priceBound } from './price-bound.ts'
 
-export interface ChooseDeps extends LearnDeps {
-  readonly quota: Quota
-  readonly reservations: CapacityReservations
-}
+export type ChooseDeps = LearnDeps & Pick<AzureParts, 'quota' | 'reservations'>
 
 interface ChoiceInput {
   readonly claim: NodeClaim

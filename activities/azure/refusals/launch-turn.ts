@@ -1,24 +1,17 @@
 // Whose turn it is to launch while Azure refuses what an AKSNodeClass asks for (docs/adr/0037-refusals-of-a-class.md).
+
 import type { NodeClass } from '../../../api/objects.ts'
 import { capacityTypeOf, type Offering } from '../../../core/instance-type.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import { NotItsTurn } from '../arm/azure-failure.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import type { OfferingTest } from '../capacity/choose-offering.ts'
-import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
-import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { AzureParts } from '../parts.ts'
 import { classMarkOf } from './class-marks.ts'
 import { stateOf } from './class-refusals.ts'
 import { hasTurn, type Tried, turnOf, withTurn } from './class-turns.ts'
 import { commonRefusalMessage } from './learn-refusal.ts'
 
-export interface LaunchTurnDeps {
-  readonly now: () => number
-  readonly unavailable: UnavailableOfferings
-  readonly config: AzureConfig
-  readonly catalogue: Catalogue
-  readonly cache: ClusterCache
-}
+export type LaunchTurnDeps = Pick<AzureParts, 'now' | 'unavailable' | 'config' | 'catalogue' | 'cache'>
 
 /** A launch in its class. */
 export interface ClassLaunch {

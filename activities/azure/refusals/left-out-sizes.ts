@@ -1,12 +1,10 @@
 import { leftOutAnnotation } from '../../../core/node-claim/left-out.ts'
 import type { PlannedNodeClaim } from '../../../core/scheduling/snapshot.ts'
 import { type CatalogueOfPools, instanceTypes } from '../../node-overlays/pool-types.ts'
-import type { UnavailableOfferings } from '../capacity/unavailable-offerings.ts'
+import type { AzureParts } from '../parts.ts'
 import { fittingTypes } from './price-bound.ts'
 
-export interface LeftOutSizesDeps extends CatalogueOfPools {
-  readonly unavailable: UnavailableOfferings
-}
+export type LeftOutSizesDeps = CatalogueOfPools & Pick<AzureParts, 'unavailable'>
 
 /** Returns the annotation that names sizes which a planned NodeClaim leaves out. */
 export const leftOutAnnotationOf = (deps: LeftOutSizesDeps, planned: PlannedNodeClaim) =>

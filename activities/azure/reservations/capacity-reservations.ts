@@ -4,7 +4,7 @@ import type { NodeClass } from '../../../api/objects.ts'
 import { isTrue } from '../../../core/conditions.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import { isResourceGone, scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureClient } from '../arm/client.ts'
 import type { AzureConfig } from '../azure-config.ts'
@@ -21,16 +21,13 @@ const soonMs = 2000
 /** Age above which an answer counts as none: what is free may be long gone. */
 const lifetimeMs = 15 * 60_000
 
-interface Deps {
+interface Deps extends Pick<Parts, 'cache' | 'log' | 'now'> {
   /** Undefined in a process without the role azure, which follows what one with it stores. */
   readonly azure: AzureClient | undefined
   readonly document: Pick<DurableDocument<readonly ReservationGroup[]>, 'write' | 'follow'>
   readonly config: AzureConfig
-  readonly cache: ClusterCache
   /** The gate ReservedCapacity. While it is off nothing is read and nothing is offered. */
   readonly isEnabled: boolean
-  readonly log: Logger
-  readonly now: () => number
 }
 
 /**

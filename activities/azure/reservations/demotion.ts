@@ -1,20 +1,16 @@
-import type { Logger } from 'pino'
 import { conditionOf } from '../../../core/conditions.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
-import { type ObjectWritesDeps, updateClaim, updateNode } from '../../kubernetes/client/object-writes.ts'
-import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
+import { updateClaim, updateNode } from '../../kubernetes/client/object-writes.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
 import { claimNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
+import type { WriteDeps } from '../../kubernetes/parts.ts'
 import { vmName } from '../launch/virtual-machine.ts'
-import type { CapacityReservations } from './capacity-reservations.ts'
+import type { AzureParts } from '../parts.ts'
 import type { ReservationGroup } from './reservation.ts'
 
-export interface DemotionDeps extends ObjectWritesDeps {
-  readonly log: Logger
-  readonly events: EventRecorder
-  readonly reservations: CapacityReservations
-}
+export type DemotionDeps = WriteDeps & Pick<AzureParts, 'log' | 'events' | 'reservations'>
 
 /** Azure may list a new VM in its group some time after it accepted the VM. */
 const listedWithinMs = 5 * 60_000

@@ -1,16 +1,11 @@
-import type { Logger } from 'pino'
 import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf } from '../../../core/conditions.ts'
-import type { ObjectWritesDeps } from '../../kubernetes/client/object-writes.ts'
 import { setConditions } from '../../kubernetes/client/status-writes.ts'
-import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
-import type { CapacityReservations } from './capacity-reservations.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import type { WriteDeps } from '../../kubernetes/parts.ts'
+import type { AzureParts } from '../parts.ts'
 
-export interface GroupsStatusDeps extends ObjectWritesDeps {
-  readonly log: Logger
-  readonly events: EventRecorder
-  readonly reservations: CapacityReservations
-}
+export type GroupsStatusDeps = WriteDeps & Pick<AzureParts, 'log' | 'events' | 'reservations'>
 
 const type = 'CapacityReservationsReady'
 

@@ -1,11 +1,10 @@
-import type { Logger } from 'pino'
 import type { DisruptionCommand } from '../../../core/disruption/command.ts'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
 import { pausesOn, planChanges, proposedOf, simulationChange } from '../../../core/disruption/plan/plan-changes.ts'
 import type { ApplyRequest } from '../../../core/disruption/plan/plan-requests.ts'
 import type { Pauses } from '../../../core/pauses/pauses.ts'
 import { activityScope } from '../../activity-context.ts'
-import type { KubernetesClient } from '../../kubernetes/client/client.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import { readPauses } from '../../kubernetes/pauses/pauses.ts'
 import type { PlanCheck } from '../contract.ts'
 import { proposalsOf } from '../proposals.ts'
@@ -13,12 +12,7 @@ import { type EvaluationDeps, validateTogether, viewOf } from '../world.ts'
 import { PlanStore } from './plan-store.ts'
 import { publishPlanApplied, type RequestEventsDeps } from './request-events.ts'
 
-export interface CheckPlanDeps extends RequestEventsDeps, EvaluationDeps {
-  readonly client: KubernetesClient
-  readonly log: Logger
-  readonly cluster: string
-  readonly namespace: string
-}
+export type CheckPlanDeps = RequestEventsDeps & EvaluationDeps & Pick<Parts, 'client' | 'log' | 'cluster' | 'namespace'>
 
 /** Most changes in an answer, and their longest text: the answer is kept in a history. */
 const mostChanges = 50

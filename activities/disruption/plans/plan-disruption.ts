@@ -1,23 +1,17 @@
 import { createHash } from 'node:crypto'
-import type { Logger } from 'pino'
 import { methodsFor, type PlanOptions, scopeFor } from '../../../core/disruption/plan/plan.ts'
 import { planOf } from '../../../core/disruption/plan/plan-of.ts'
 import type { PlanRequest } from '../../../core/disruption/plan/plan-requests.ts'
 import { Pauses, pauseText, scopeOf } from '../../../core/pauses/pauses.ts'
 import { defined } from '../../../core/values/defined.ts'
 import { activityScope } from '../../activity-context.ts'
-import type { KubernetesClient } from '../../kubernetes/client/client.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import { readPauses } from '../../kubernetes/pauses/pauses.ts'
 import type { PlanSummary } from '../contract.ts'
 import { type EvaluationDeps, evaluateCluster, viewOf } from '../world.ts'
 import { PlanStore } from './plan-store.ts'
 
-export interface PlanDisruptionDeps extends EvaluationDeps {
-  readonly client: KubernetesClient
-  readonly log: Logger
-  readonly cluster: string
-  readonly namespace: string
-}
+export type PlanDisruptionDeps = EvaluationDeps & Pick<Parts, 'client' | 'log' | 'cluster' | 'namespace'>
 
 /**
  * Evaluates the cluster and keeps the result as a plan. Nodes under a pause of their own are listed as staying. A pause of all

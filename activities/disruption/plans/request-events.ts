@@ -1,15 +1,10 @@
 import type { ConsolidateRequest } from '../../../core/disruption/plan/plan-requests.ts'
 import type { EventReason } from '../../../core/events.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
-import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import type { DisruptionProposal } from '../contract.ts'
 
-export interface RequestEventsDeps {
-  readonly cache: ClusterCache
-  readonly events: EventRecorder
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+export type RequestEventsDeps = Pick<Parts, 'cache' | 'events' | 'now'>
 
 const mostNames = 5
 

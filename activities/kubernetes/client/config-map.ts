@@ -1,4 +1,5 @@
 import type { NoteFaults } from '../../../api/kept/document.ts'
+import type { Parts } from '../parts.ts'
 import type { Json } from './answers.ts'
 import { isConflict, isNotFound } from './api-error.ts'
 import type { KubernetesClient } from './client.ts'
@@ -10,10 +11,7 @@ export interface ConfigMapRef {
 }
 
 /** Where Joiner's ConfigMaps are read from. */
-export interface KeptSource {
-  readonly client: KubernetesClient
-  /** That of Joiner. */
-  readonly namespace: string
+export interface KeptSource extends Pick<Parts, 'client' | 'namespace'> {
   /** Takes what of their documents cannot be read. Unset: it is left out. */
   readonly note?: NoteFaults
 }

@@ -3,11 +3,11 @@ import { notBeingDeleted } from '../../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { decodeNode } from '../cache/decode.ts'
 import type { ClaimRef } from '../contract.ts'
+import type { WriteDeps } from '../parts.ts'
 import { isNotFound } from './api-error.ts'
 import { guardedPatch } from './json-patch.ts'
 import { type Patch, patchOf, writeOptimistically } from './optimistic-write.ts'
 import { resourcePath } from './resources.ts'
-import type { StatusWritesDeps } from './status-writes.ts'
 import {
   cachedObject,
   liveObject,
@@ -17,10 +17,8 @@ import {
   updateStatus,
 } from './status-writes.ts'
 
-export interface ObjectWritesDeps extends StatusWritesDeps {}
-
 /** Returns the claim as the cache has it; undefined when it is gone or its name belongs to another claim. */
-export function cachedClaim(deps: ObjectWritesDeps, ref: ClaimRef): NodeClaim | undefined {
+export function cachedClaim(deps: WriteDeps, ref: ClaimRef): NodeClaim | undefined {
   return cachedObject(deps, 'NodeClaim', ref)
 }
 
@@ -28,7 +26,7 @@ export function cachedClaim(deps: ObjectWritesDeps, ref: ClaimRef): NodeClaim | 
  * Returns a claim, read past the cache unless the cache knows of its deletion: an object that is being deleted gets no new finalizer, and only a
  * restore of etcd takes a deletion back, after which caches are filled anew (docs/lost-nodes.md).
  */
-export async function liveUnlessDeleting(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+export async function liveUnlessDeleting(deps: WriteDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   const known = cachedClaim(deps, ref)
   return known?.metadata.deletionTimestamp === undefined ? liveClaim(deps, ref) : known
 }
@@ -38,7 +36,7 @@ export async function liveUnlessDeleting(deps: ObjectWritesDeps, ref: ClaimRef):
  * it: Temporal decides when a step runs, the cluster whether (docs/temporal-access.md).
  * Errors: the claim is not being deleted, which is not tried again: its lifecycle evaluates the claim instead.
  */
-export async function claimBeingDeleted(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+export async function claimBeingDeleted(deps: WriteDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   const claim = await liveUnlessDeleting(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
     throw ApplicationFailure.nonRetryable(
@@ -49,7 +47,7 @@ export async function claimBeingDeleted(deps: ObjectWritesDeps, ref: ClaimRef): 
 }
 
 /** Reads the claim from the API server. It enters the cache at once. */
-export function liveClaim(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+export function liveClaim(deps: WriteDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   return liveObject(deps, 'NodeClaim', ref)
 }
 
@@ -58,7 +56,7 @@ export function liveClaim(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeCl
  * the live object. Returns the claim as it is afterwards; undefined when it is gone.
  */
 export function updateClaim(
-  deps: ObjectWritesDeps,
+  deps: WriteDeps,
   ref: ClaimRef,
   change: (claim: NodeClaim) => Patch,
 ): Promise<NodeClaim | undefined> {
@@ -70,7 +68,7 @@ export function updateClaim(
 
 /** Changes the status subresource likewise: `change` returns the fields of `status`. */
 export function updateClaimStatus(
-  deps: ObjectWritesDeps,
+  deps: WriteDeps,
   ref: ClaimRef,
   change: (claim: NodeClaim) => Patch,
 ): Promise<NodeClaim | undefined> {
@@ -79,7 +77,7 @@ export function updateClaimStatus(
 
 /** Sets conditions of a claim and what follows from them. `changes` returns nothing when nothing has to change. */
 export function setClaimConditions(
-  deps: ObjectWritesDeps,
+  deps: WriteDeps,
   ref: ClaimRef,
   changes: (claim: NodeClaim) => StatusChange | undefined,
 ): Promise<NodeClaim | undefined> {
@@ -87,11 +85,7 @@ export function setClaimConditions(
 }
 
 /** Changes a Node, as `updateClaim` does, under a lock on the lists that are changed; undefined when it is gone. */
-export function updateNode(
-  deps: ObjectWritesDeps,
-  name: string,
-  change: (node: Node) => Patch,
-): Promise<Node | undefined> {
+export function updateNode(deps: WriteDeps, name: string, change: (node: Node) => Patch): Promise<Node | undefined> {
   const path = resourcePath('nodes', name)
   return writeOptimistically({
     inTurn: (section) => deps.client.inTurn(path, section),

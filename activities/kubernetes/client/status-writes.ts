@@ -6,22 +6,13 @@ import {
   conditionOwner,
 } from '../../../core/conditions.ts'
 import type { Condition, NodeClaim, NodeOverlay, NodePool } from '../../../core/objects.ts'
-import type { ClusterCache } from '../cache/cluster-cache.ts'
 import { decodeNodeClaim, decodeNodeClass, decodeNodeOverlay, decodeNodePool } from '../cache/decode.ts'
-import { type EventRecorder, subject } from '../event-recorder.ts'
+import { subject } from '../event-recorder.ts'
+import type { WriteDeps } from '../parts.ts'
 import type { Json } from './answers.ts'
 import { isNotFound } from './api-error.ts'
-import type { KubernetesClient } from './client.ts'
 import { lockedPatch, type Patch, writeOptimistically } from './optimistic-write.ts'
 import { type ResourceName, resourcePath } from './resources.ts'
-
-export interface StatusWritesDeps {
-  readonly client: KubernetesClient
-  readonly cache: ClusterCache
-  readonly events: EventRecorder
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
 
 interface Objects {
   readonly NodeClaim: NodeClaim
@@ -48,7 +39,7 @@ interface Written<K extends StatusKind> {
 interface Access<T> {
   readonly resource: ResourceName
   readonly decode: (json: Json) => T
-  readonly cached: (cache: StatusWritesDeps['cache'], name: string) => T | undefined
+  readonly cached: (cache: WriteDeps['cache'], name: string) => T | undefined
   readonly conditions: (object: T) => readonly Condition[]
 }
 
@@ -80,18 +71,14 @@ const accesses: { readonly [K in StatusKind]: Access<Objects[K]> } = {
 }
 
 /** Returns the object as the cache has it; undefined when it is gone or its name belongs to another. */
-export function cachedObject<K extends StatusKind>(
-  deps: StatusWritesDeps,
-  kind: K,
-  ref: ObjectRef,
-): Objects[K] | undefined {
+export function cachedObject<K extends StatusKind>(deps: WriteDeps, kind: K, ref: ObjectRef): Objects[K] | undefined {
   const object = accesses[kind].cached(deps.cache, ref.name)
   return object?.metadata.uid === ref.uid ? object : undefined
 }
 
 /** Reads the object from the API server. It enters the cache at once. */
 export async function liveObject<K extends StatusKind>(
-  deps: StatusWritesDeps,
+  deps: WriteDeps,
   kind: K,
   ref: ObjectRef,
 ): Promise<Objects[K] | undefined> {
@@ -112,7 +99,7 @@ export async function liveObject<K extends StatusKind>(
  * object. Returns the object as it is afterwards; undefined when it is gone.
  */
 export function updateObject<K extends StatusKind>(
-  deps: StatusWritesDeps,
+  deps: WriteDeps,
   { kind, ref }: Written<K>,
   request: (object: Objects[K], path: string) => Promise<Json> | undefined,
 ): Promise<Objects[K] | undefined> {
@@ -137,7 +124,7 @@ export function updateObject<K extends StatusKind>(
  * undoes another's. `decide` returns the fields of `status` to merge; undefined for nothing.
  */
 export function updateStatus<K extends StatusKind>(
-  deps: StatusWritesDeps,
+  deps: WriteDeps,
   written: Written<K>,
   decide: (object: Objects[K]) => Patch,
 ): Promise<Objects[K] | undefined> {
@@ -156,7 +143,7 @@ export interface StatusChange {
 
 /** Sets conditions of an object, and Ready, which follows from them. `decide` returns nothing when nothing has to change. */
 export function setConditions<K extends StatusKind>(
-  deps: StatusWritesDeps,
+  deps: WriteDeps,
   written: Written<K>,
   decide: (object: Objects[K]) => StatusChange | undefined,
 ): Promise<Objects[K] | undefined> {

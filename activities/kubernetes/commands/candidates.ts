@@ -4,17 +4,14 @@ import { causeText, heldText } from '../../../core/disruption/verdicts/cause-tex
 import { holdOf } from '../../../core/node-claim/hold.ts'
 import { hasLostNode } from '../../../core/node-claim/node-owner.ts'
 import { isRepairForbidden, repairState } from '../../../core/node-repair/node-repair.ts'
-import type { RepairRule } from '../../../core/node-repair/repair-policy.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { pauseOf } from '../../abortable-wait.ts'
 import { activityScope } from '../../activity-context.ts'
-import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { claimTopic } from '../cache/change-feed.ts'
 import { cachedClaim, liveClaim } from '../client/object-writes.ts'
-import type { OwnClock } from '../client/server-time.ts'
 import type { CandidateRef, ClaimRef, CommandWork, DeletionOutcome } from '../contract.ts'
 import { bindingMs } from '../draining/late-binding.ts'
 import { boundTermination } from '../draining/termination-stamp.ts'
@@ -22,15 +19,14 @@ import { subject } from '../event-recorder.ts'
 import { type DisruptionCountDeps, deleteClaim } from '../lifecycle/claim-deletion.ts'
 import { claimNode, claimNodes, readNode } from '../lifecycle/claim-nodes.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
+import type { Parts } from '../parts.ts'
 import { type PauseDeps, readPauses } from '../pauses/pauses.ts'
 import { type CommandObjectsDeps, releaseCandidate, releaseReplacement, stampOf } from './command-objects.ts'
 
-export interface CandidatesDeps extends CommandObjectsDeps, PauseDeps, DisruptionCountDeps {
-  readonly lifecycleMetrics: LifecycleMetrics
-  /** By which sick nodes are repaired. */
-  readonly repairPolicies: readonly RepairRule[]
-  readonly serverTime: OwnClock
-}
+export type CandidatesDeps = CommandObjectsDeps &
+  PauseDeps &
+  DisruptionCountDeps &
+  Pick<Parts, 'lifecycleMetrics' | 'repairPolicies' | 'serverTime'>
 
 /**
  * Deletes a command's candidates and waits until the last is gone, after a last validation with live state. Nodes of a command go together or

@@ -3,15 +3,15 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { isReschedulable } from '../../../core/pods/pod-rules.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
 import { isNotFound } from '../client/api-error.ts'
-import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { liveClaim, updateClaim, updateClaimStatus, updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { ClaimRef } from '../contract.ts'
 import { deleteClaim } from '../lifecycle/claim-deletion.ts'
 import { claimNode } from '../lifecycle/claim-nodes.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
+import type { WriteDeps } from '../parts.ts'
 
-export interface CommandObjectsDeps extends ObjectWritesDeps {}
+export interface CommandObjectsDeps extends WriteDeps {}
 
 /** Returns the stamp of a claim: the id of the command that disrupts it. */
 export function stampOf({ metadata }: NodeClaim): string | undefined {

@@ -1,11 +1,12 @@
 import { isTrue } from '../../../core/conditions.ts'
 import { untilDeadline } from '../../abortable-wait.ts'
 import { claimTopic } from '../cache/change-feed.ts'
-import { cachedClaim, liveClaim, type ObjectWritesDeps } from '../client/object-writes.ts'
+import { cachedClaim, liveClaim } from '../client/object-writes.ts'
 import type { ClaimRef, CommandWork, ReplacementOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
+import type { WriteDeps } from '../parts.ts'
 
-export interface ReplacementsDeps extends ObjectWritesDeps {}
+export interface ReplacementsDeps extends WriteDeps {}
 
 /**
  * Waits until every replacement of a command has been initialized once. Also ends when one is lost: it is gone or being deleted, because

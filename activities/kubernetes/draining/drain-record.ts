@@ -1,15 +1,12 @@
-import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
-import { type EventRecorder, subject } from '../event-recorder.ts'
+import { subject } from '../event-recorder.ts'
+import type { Parts } from '../parts.ts'
 // The one place that records, by events and metrics, that a pod has been drained, a node has been drained and a termination has ended.
 
 import { conditionOf } from '../../../core/conditions.ts'
 import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { terminationFinalizer } from '../../../core/requirements/labels.ts'
 
-export interface DrainRecordDeps {
-  readonly events: EventRecorder
-  readonly lifecycleMetrics: LifecycleMetrics
-}
+export type DrainRecordDeps = Pick<Parts, 'events' | 'lifecycleMetrics'>
 
 /** Records an answer to the request for an eviction. `code`: the HTTP status; 200 whenever the pod goes. */
 export function evictionAnswered(deps: DrainRecordDeps, code: number): void {

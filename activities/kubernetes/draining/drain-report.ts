@@ -11,11 +11,12 @@ import {
 } from '../../../core/node-claim/drain-waits.ts'
 import { isReady } from '../../../core/node-claim/registration.ts'
 import type { Node } from '../../../core/objects.ts'
-import { type ObjectWritesDeps, setClaimConditions } from '../client/object-writes.ts'
+import { setClaimConditions } from '../client/object-writes.ts'
 import type { ClaimRef, DrainOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
+import type { WriteDeps } from '../parts.ts'
 
-export interface DrainReportDeps extends ObjectWritesDeps {}
+export interface DrainReportDeps extends WriteDeps {}
 
 /** Time after which an unblocked wait is written, and shortest time between two writes of conditions. */
 const writeEveryMs = 5000

@@ -14,15 +14,14 @@ import { timeText } from '../../../core/values/time.ts'
 import { untilDeadline, whenAborted } from '../../abortable-wait.ts'
 import { activityScope } from '../../activity-context.ts'
 import { budgetsTopic, type ClusterChange, claimTopic, nodeTopic } from '../cache/change-feed.ts'
-import type { ClusterCache } from '../cache/cluster-cache.ts'
 import { isNotFound } from '../client/api-error.ts'
-import type { KubernetesClient } from '../client/client.ts'
 import { cachedClaim, liveClaim, setClaimConditions } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { ClaimRef, DrainOutcome } from '../contract.ts'
 import { claimNodes, liveNodes } from '../lifecycle/claim-nodes.ts'
 import { lastLookAt, livePodsOn } from '../lifecycle/live-pods.ts'
 import { applyInterruption, type NodeHealthDeps } from '../lifecycle/node-health.ts'
+import type { Parts } from '../parts.ts'
 import { leavingReason, nodeDrained } from './drain-record.ts'
 import { DrainReport, type DrainReportDeps, type ReportedAs } from './drain-report.ts'
 import { Evictions, type EvictionsDeps } from './evictions.ts'
@@ -275,12 +274,7 @@ export async function drainEmpty(deps: DrainDeps, ref: ClaimRef): Promise<boolea
   return typeof outcome === 'object' && outcome.kind === 'drained'
 }
 
-interface VolumesDeps {
-  readonly client: KubernetesClient
-  readonly cache: ClusterCache
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+type VolumesDeps = Pick<Parts, 'client' | 'cache' | 'now'>
 
 /** Returns the attachments that the VM of drained Nodes waits for. Those of pods that stay on the Nodes go with the VM. */
 async function attachmentsInTheWay(

@@ -1,21 +1,13 @@
-import type { Logger } from 'pino'
 import { budgetNames } from '../../../core/disruption/budgets/pod-disruption-budgets.ts'
 import type { DrainPlan } from '../../../core/node-claim/drain.ts'
 import type { Refusal } from '../../../core/node-claim/drain-waits.ts'
 import type { Pod } from '../../../core/objects.ts'
-import type { ClusterCache } from '../cache/cluster-cache.ts'
 import { ApiError, isConflict, isNotFound, isTooManyRequests } from '../client/api-error.ts'
-import type { KubernetesClient } from '../client/client.ts'
 import { resourcePath } from '../client/resources.ts'
+import type { Parts } from '../parts.ts'
 import { type DrainRecordDeps, evictionAnswered, podDeleted, podEvicted } from './drain-record.ts'
 
-export interface EvictionsDeps extends DrainRecordDeps {
-  readonly client: KubernetesClient
-  readonly cache: ClusterCache
-  readonly log: Logger
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+export type EvictionsDeps = DrainRecordDeps & Pick<Parts, 'client' | 'cache' | 'log' | 'now'>
 
 /** Delays between two requests for a pod that was refused (reference/karpenter-core.md 5.6); a change of a budget ends the wait. */
 const backoffMs = { shortest: 100, longest: 10_000 }

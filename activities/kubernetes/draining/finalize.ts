@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { conditionOf } from '../../../core/conditions.ts'
 import { heldNodeMs, heldNodeText, holdersOf, nodeDeleted } from '../../../core/machines-in-use.ts'
 import { owningClaim } from '../../../core/node-claim/node-owner.ts'
@@ -16,12 +15,11 @@ import type { ClaimRef } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import { liveNodes } from '../lifecycle/claim-nodes.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
+import type { Parts } from '../parts.ts'
 import { claimTerminated, type DrainRecordDeps, leavingReason, nodeTerminated, podLost } from './drain-record.ts'
 import { deleteNode, type NodeDeletionDeps } from './node-deletion.ts'
 
-export interface FinalizeDeps extends DrainRecordDeps, NodeDeletionDeps {
-  readonly log: Logger
-}
+export type FinalizeDeps = DrainRecordDeps & NodeDeletionDeps & Pick<Parts, 'log'>
 
 /** Time that one attempt waits for Nodes that others hold; then Temporal retries. Below the limit of the activity. */
 const patienceMs = 5000

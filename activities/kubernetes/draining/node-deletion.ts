@@ -2,10 +2,11 @@ import type { Node, Taint } from '../../../core/objects.ts'
 import { labels, taintKeys, terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { sameTaint } from '../../../core/taints.ts'
 import { isConflict, isNotFound } from '../client/api-error.ts'
-import { type ObjectWritesDeps, updateNode } from '../client/object-writes.ts'
+import { updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
+import type { WriteDeps } from '../parts.ts'
 
-export interface NodeDeletionDeps extends ObjectWritesDeps {}
+export interface NodeDeletionDeps extends WriteDeps {}
 
 const disrupted: Taint = { key: taintKeys.disrupted, effect: 'NoSchedule' }
 const excluded = 'karpenter'

@@ -2,12 +2,13 @@ import { terminationDeadline } from '../../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
-import { claimBeingDeleted, type ObjectWritesDeps, updateClaim } from '../client/object-writes.ts'
+import { claimBeingDeleted, updateClaim } from '../client/object-writes.ts'
 import type { ClaimRef } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
+import type { WriteDeps } from '../parts.ts'
 
 /** Fixes the end of the drain of a claim with a terminationGracePeriod, once, in an annotation that everybody can read. */
-export async function stampTermination(deps: ObjectWritesDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
+export async function stampTermination(deps: WriteDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   const claim = await claimBeingDeleted(deps, ref)
   const deadline = claim && terminationDeadline(claim)
   if (claim === undefined || deadline === undefined) return claim
@@ -18,7 +19,7 @@ export async function stampTermination(deps: ObjectWritesDeps, ref: ClaimRef): P
 }
 
 /** Writes that a claim's pods end at that time (epoch ms) at the latest, whatever budgets and annotations say. An earlier end stays. */
-export function boundTermination(deps: ObjectWritesDeps, ref: ClaimRef, endMs: number): Promise<NodeClaim | undefined> {
+export function boundTermination(deps: WriteDeps, ref: ClaimRef, endMs: number): Promise<NodeClaim | undefined> {
   return updateClaim(deps, ref, (current) => {
     const stamp = earlierStamp(current, endMs)
     return stamp === undefined ? undefined : { metadata: { annotations: stamp } }
@@ -34,7 +35,7 @@ export function earlierStamp(claim: NodeClaim, deadlineMs: number): Readonly<Rec
 }
 
 /** Publishes when the pods of a node end. */
-export function publishDeadline(deps: ObjectWritesDeps, object: Node | NodeClaim, time: string): void {
+export function publishDeadline(deps: WriteDeps, object: Node | NodeClaim, time: string): void {
   const message = `All pods will be deleted by ${time}`
   deps.events.record({ about: subject(object), reason: 'TerminationGracePeriodExpiring', message })
 }

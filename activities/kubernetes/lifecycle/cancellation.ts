@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { parseCancellations } from '../../../api/kept/cancellations.ts'
 import type { Entries } from '../../../api/kept/document.ts'
 import {
@@ -21,13 +20,12 @@ import { liveClaim, updateClaim } from '../client/object-writes.ts'
 import { writeOptimistically } from '../client/optimistic-write.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { Asked, CancellationOutcome, ClaimRef } from '../contract.ts'
+import type { Parts } from '../parts.ts'
 import { type PauseDeps, readPauses } from '../pauses/pauses.ts'
 import { countDisruption, type DisruptionCountDeps, deleteClaim } from './claim-deletion.ts'
 import { type NodeRequestsDeps, reportAsked } from './node-requests.ts'
 
-export interface CancellationDeps extends NodeRequestsDeps, PauseDeps, DisruptionCountDeps {
-  readonly log: Logger
-}
+export type CancellationDeps = NodeRequestsDeps & PauseDeps & DisruptionCountDeps & Pick<Parts, 'log'>
 
 /**
  * Deletes the claim of a lifecycle that was cancelled in Temporal, or says why not. Of many at once, on whatever replicas, only as many are obeyed

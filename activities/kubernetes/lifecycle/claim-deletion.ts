@@ -1,15 +1,13 @@
 import type { NodeClaim } from '../../../core/objects.ts'
 import { isReschedulable } from '../../../core/pods/pod-rules.ts'
-import type { DisruptionMetrics } from '../../disruption/metrics.ts'
 import { isConflict, isNotFound } from '../client/api-error.ts'
-import { cachedClaim, liveClaim, type ObjectWritesDeps } from '../client/object-writes.ts'
+import { cachedClaim, liveClaim } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { ClaimRef } from '../contract.ts'
+import type { Parts, WriteDeps } from '../parts.ts'
 import { type ClaimNodesDeps, claimNode } from './claim-nodes.ts'
 
-export interface DisruptionCountDeps extends ClaimNodesDeps {
-  readonly disruptionMetrics: DisruptionMetrics
-}
+export type DisruptionCountDeps = ClaimNodesDeps & Pick<Parts, 'disruptionMetrics'>
 
 /** Counts a claim that was deleted without a command, with the pods that lose their place. */
 export function countDisruption(deps: DisruptionCountDeps, claim: NodeClaim, reason: string): void {
@@ -33,7 +31,7 @@ interface Judged {
  * (an activity that was retried while its first attempt still ran), one counts it. `judged`: it goes only in a version that was judged; without it
  * whatever the claim has become. The lock shows whether the cache was late, so nothing is read first.
  */
-export async function deleteClaim(deps: ObjectWritesDeps, ref: ClaimRef, judged?: Judged): Promise<boolean> {
+export async function deleteClaim(deps: WriteDeps, ref: ClaimRef, judged?: Judged): Promise<boolean> {
   const { name, uid } = ref
   const path = resourcePath('nodeclaims', name)
   return deps.client.inTurn(path, async () => {

@@ -3,16 +3,12 @@ import { claimOfNode, goesWith, isNodeOf, nodesOfClaim, vmNameIn } from '../../.
 import { asClaimed } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { subdomainErrors } from '../../../core/requirements/label-syntax.ts'
-import type { ClusterCache } from '../cache/cluster-cache.ts'
 import { decodeNode } from '../cache/decode.ts'
 import { isNotFound } from '../client/api-error.ts'
-import type { KubernetesClient } from '../client/client.ts'
 import { resourcePath } from '../client/resources.ts'
+import type { Parts } from '../parts.ts'
 
-export interface ClaimNodesDeps {
-  readonly client: KubernetesClient
-  readonly cache: ClusterCache
-}
+export type ClaimNodesDeps = Pick<Parts, 'client' | 'cache'>
 
 /** Returns all Nodes with the provider id of a claim, as the cache has them, strangers included. */
 export function nodesOfVm(

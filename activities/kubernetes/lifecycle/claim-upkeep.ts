@@ -1,17 +1,15 @@
-import type { Logger } from 'pino'
 import { isTrue } from '../../../core/conditions.ts'
 import { shortfalls } from '../../../core/node-claim/consistency.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
 import { perCache } from '../cache/per-cache.ts'
-import { type ObjectWritesDeps, setClaimConditions, updateClaim, updateNode } from '../client/object-writes.ts'
+import { setClaimConditions, updateClaim, updateNode } from '../client/object-writes.ts'
 import { subject } from '../event-recorder.ts'
+import type { Parts, WriteDeps } from '../parts.ts'
 import { claimNode } from './claim-nodes.ts'
 
-export interface ClaimUpkeepDeps extends ObjectWritesDeps {
-  readonly log: Logger
-}
+export type ClaimUpkeepDeps = WriteDeps & Pick<Parts, 'log'>
 
 const concurrency = 20
 

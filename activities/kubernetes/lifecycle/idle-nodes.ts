@@ -4,8 +4,9 @@ import { isNodeOfSomeClaim, isOwnNodeOfVm, owningClaim } from '../../../core/nod
 import type { Node } from '../../../core/objects.ts'
 import { inParallel } from '../../concurrency.ts'
 import { isNotFound } from '../client/api-error.ts'
-import { type ObjectWritesDeps, updateNode } from '../client/object-writes.ts'
+import { updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
+import type { WriteDeps } from '../parts.ts'
 import { livePodsOn } from './live-pods.ts'
 
 /** Most Nodes that are judged at once. */
@@ -18,7 +19,7 @@ const width = 16
  * Errors: the API server's.
  */
 export async function taintIdleNodes(
-  deps: ObjectWritesDeps,
+  deps: WriteDeps,
   names: readonly string[],
   signal: AbortSignal,
 ): Promise<PodCounts> {
@@ -33,7 +34,7 @@ export async function taintIdleNodes(
   return { atMs, pods }
 }
 
-async function podsOn(deps: ObjectWritesDeps, name: string): Promise<number | undefined> {
+async function podsOn(deps: WriteDeps, name: string): Promise<number | undefined> {
   const node = deps.cache.nodes.get(name)
   if (node === undefined || !isProven(node)) return undefined
   const known = deps.cache.pods.by('byNode', name).filter(keepsVm).length
@@ -57,7 +58,7 @@ function isProven(node: Node): boolean {
 }
 
 /** Whether a NodeClaim stands for the Node: by its VM in the cache, or by the names that it may have, read from the API server. */
-async function claimExists({ cache, client }: ObjectWritesDeps, node: Node): Promise<boolean> {
+async function claimExists({ cache, client }: WriteDeps, node: Node): Promise<boolean> {
   if (cache.nodeClaims.by('byProviderId', node.providerId?.toLowerCase() ?? '').length > 0) return true
   const ofVm = node.metadata.name.startsWith(nodeNamePrefix) ? node.metadata.name.slice(nodeNamePrefix.length) : ''
   const names = new Set([owningClaim(node)?.name ?? '', ofVm].filter((name) => name !== ''))
@@ -73,7 +74,7 @@ async function claimExists({ cache, client }: ObjectWritesDeps, node: Node): Pro
 }
 
 /** Returns the Node as it is afterwards; undefined when it is gone. */
-function taint(deps: ObjectWritesDeps, name: string): Promise<Node | undefined> {
+function taint(deps: WriteDeps, name: string): Promise<Node | undefined> {
   return updateNode(deps, name, (node) =>
     isLeavingTainted(node)
       ? undefined
@@ -81,7 +82,7 @@ function taint(deps: ObjectWritesDeps, name: string): Promise<Node | undefined> 
   )
 }
 
-async function untaint(deps: ObjectWritesDeps, name: string): Promise<void> {
+async function untaint(deps: WriteDeps, name: string): Promise<void> {
   await updateNode(deps, name, (node) =>
     isLeavingTainted(node)
       ? { spec: { taints: node.taints.filter(({ key }) => key !== leavingTaint.key) } }

@@ -9,19 +9,17 @@ import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels, taintKeys } from '../../../core/requirements/labels.ts'
 import { limitText } from '../../../core/values/time.ts'
 import { untilDeadline } from '../../abortable-wait.ts'
-import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { milestones } from '../../telemetry/milestones.ts'
 import { claimTopic } from '../cache/change-feed.ts'
 import { cachedClaim, liveClaim, setClaimConditions, updateNode } from '../client/object-writes.ts'
 import type { ClaimRef, InitializationOutcome, RegistrationOutcome } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import { type NodePoolHealthDeps, recordRegistration } from '../node-pools/node-pool-health.ts'
+import type { Parts } from '../parts.ts'
 import { claimNode, nodesOfVm, readNode } from './claim-nodes.ts'
 import { momentOf, type NodeHealthDeps } from './node-health.ts'
 
-export interface JoiningDeps extends NodeHealthDeps, NodePoolHealthDeps {
-  readonly lifecycleMetrics: LifecycleMetrics
-}
+export type JoiningDeps = NodeHealthDeps & NodePoolHealthDeps & Pick<Parts, 'lifecycleMetrics'>
 
 /** A claim whose Node is awaited. `limitMs`: time limit of its registration. */
 export interface JoinRef extends ClaimRef {

@@ -1,15 +1,9 @@
 import type { Pod } from '../../../core/objects.ts'
-import type { ClusterCache } from '../cache/cluster-cache.ts'
 import { decodePod } from '../cache/decode-pod.ts'
 import { perCache } from '../cache/per-cache.ts'
-import type { KubernetesClient } from '../client/client.ts'
+import type { Parts } from '../parts.ts'
 
-export interface LivePodsDeps {
-  readonly client: KubernetesClient
-  readonly cache: ClusterCache
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+export type LivePodsDeps = Pick<Parts, 'client' | 'cache' | 'now'>
 
 /** When the pods of Nodes were read, by name, in epoch ms. */
 const looksOf = perCache(() => new Map<string, number>())

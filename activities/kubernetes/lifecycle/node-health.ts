@@ -1,28 +1,22 @@
-import type { Logger } from 'pino'
 import { expiryDue, type Moment, type Steady } from '../../../core/node-claim/lifecycle.ts'
 import {
   areTooManySick,
   type Interruption,
   interruptionOf,
-  type NodeRules,
   type Repair,
   repairRetryMs,
 } from '../../../core/node-claim/node-health.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { activityScope, pauseFor } from '../../activity-context.ts'
-import { type ObjectWritesDeps, updateClaim } from '../client/object-writes.ts'
-import type { OwnClock } from '../client/server-time.ts'
+import { updateClaim } from '../client/object-writes.ts'
 import type { ClaimRef } from '../contract.ts'
 import { boundTermination, earlierStamp } from '../draining/termination-stamp.ts'
 import { subject } from '../event-recorder.ts'
+import type { Parts, WriteDeps } from '../parts.ts'
 import { nodeAsClaimed } from './claim-nodes.ts'
 
-export interface NodeHealthDeps extends ObjectWritesDeps {
-  readonly log: Logger
-  readonly nodeRules: NodeRules
-  readonly serverTime: OwnClock
-}
+export type NodeHealthDeps = WriteDeps & Pick<Parts, 'log' | 'nodeRules' | 'serverTime'>
 
 /** Returns when a lifecycle is judged: now, as far as this process's clock can be believed. */
 export function momentOf({ now, serverTime }: Pick<NodeHealthDeps, 'now' | 'serverTime'>): Required<Moment> {

@@ -1,14 +1,12 @@
-import type { Logger } from 'pino'
 import type { EventReason } from '../../../core/events.ts'
 import { holdAnnotations, holdOf, holdText, isHeldOtherwise, noHoldAnnotations } from '../../../core/node-claim/hold.ts'
 import { askedText, type WantedHold } from '../../../core/node-claim/node-requests.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import { liveClaim, type ObjectWritesDeps, updateClaim } from '../client/object-writes.ts'
+import { liveClaim, updateClaim } from '../client/object-writes.ts'
 import type { Asked, ClaimRef, HoldOutcome } from '../contract.ts'
+import type { Parts, WriteDeps } from '../parts.ts'
 
-export interface NodeRequestsDeps extends ObjectWritesDeps {
-  readonly log: Logger
-}
+export type NodeRequestsDeps = WriteDeps & Pick<Parts, 'log'>
 
 /**
  * Puts a hold on a claim, or without one removes the claim's. Planners read it live before they commit. Run twice it changes nothing. A hold

@@ -7,13 +7,12 @@ import { type LifecycleStep, nextStep } from '../../../core/node-claim/lifecycle
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { activityScope } from '../../activity-context.ts'
-import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
-import type { ObjectWritesDeps } from '../client/object-writes.ts'
 import { liveClaim, liveUnlessDeleting, setClaimConditions, updateClaim } from '../client/object-writes.ts'
 import type { ClaimRef, GiveUpOutcome, GiveUpReason, KubernetesActivities, NextStep, Observation } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
 import { recordRegistration } from '../node-pools/node-pool-health.ts'
+import type { Parts, WriteDeps } from '../parts.ts'
 import { countDisruption, deleteClaim } from './claim-deletion.ts'
 import { claimNode, claimNodes, readNode } from './claim-nodes.ts'
 import type { NodeGoneDeps } from './node-gone.ts'
@@ -23,9 +22,11 @@ import { announceInterruption, momentOf, prepareRepair } from './node-health.ts'
 import type { NodeRequestsDeps } from './node-requests.ts'
 import { reportRetry } from './node-requests.ts'
 
-export interface ObserveDeps extends NodeRequestsDeps, NodeHealthDeps, NodePoolHealthDeps, NodeGoneDeps {
-  readonly lifecycleMetrics: LifecycleMetrics
-}
+export type ObserveDeps = NodeRequestsDeps &
+  NodeHealthDeps &
+  NodePoolHealthDeps &
+  NodeGoneDeps &
+  Pick<Parts, 'lifecycleMetrics'>
 
 /** Reads a claim and returns the next step of its lifecycle. */
 export async function observe(
@@ -128,7 +129,7 @@ async function prepare(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Prom
 }
 
 /** Returns the claim with the finalizer, which must be set before its VM is made; undefined when it is gone. A deleting one stays as it is. */
-export async function withFinalizer(deps: ObjectWritesDeps, claim: NodeClaim): Promise<NodeClaim | undefined> {
+export async function withFinalizer(deps: WriteDeps, claim: NodeClaim): Promise<NodeClaim | undefined> {
   if (claim.metadata.finalizers.includes(terminationFinalizer)) return claim
   const { name, uid } = claim.metadata
   return updateClaim(deps, { name, uid }, ({ metadata: { finalizers, deletionTimestamp } }) =>

@@ -1,15 +1,10 @@
-import type { Logger } from 'pino'
 import type { Node } from '../../../core/objects.ts'
-import { type EventRecorder, subject } from '../event-recorder.ts'
+import { subject } from '../event-recorder.ts'
+import type { Parts } from '../parts.ts'
 import { type ClaimNodesDeps, nodeClaimOf } from './claim-nodes.ts'
 
-interface StrangersDeps extends Pick<ClaimNodesDeps, 'cache'> {
-  readonly events: EventRecorder
-  readonly log: Logger
-}
-
 /** Reports a Node that has the provider id of a NodeClaim's VM and is not its Node: on both objects. */
-export function reportStranger(deps: StrangersDeps, node: Node): void {
+export function reportStranger(deps: Pick<ClaimNodesDeps, 'cache'> & Pick<Parts, 'events' | 'log'>, node: Node): void {
   const { name, uid } = node.metadata
   const id = node.providerId?.toLowerCase() ?? ''
   const claims = id === '' || nodeClaimOf(deps, node) !== undefined ? [] : deps.cache.nodeClaims.by('byProviderId', id)

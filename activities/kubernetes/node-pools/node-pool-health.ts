@@ -3,9 +3,10 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { perCache } from '../cache/per-cache.ts'
 import { lockedPatch } from '../client/optimistic-write.ts'
-import { type StatusWritesDeps, setConditions, updateObject } from '../client/status-writes.ts'
+import { setConditions, updateObject } from '../client/status-writes.ts'
+import type { WriteDeps } from '../parts.ts'
 
-export interface NodePoolHealthDeps extends StatusWritesDeps {}
+export interface NodePoolHealthDeps extends WriteDeps {}
 
 /** Writes under way. Many claims of a pool join at once: in a row they find that all is written, in parallel they would conflict. */
 const recordingOf = perCache(() => new Map<string, Promise<unknown>>())

@@ -1,7 +1,8 @@
 import { countPatch, resourcesByPool } from '../../../core/node-pool/resources.ts'
-import { type StatusWritesDeps, updateStatus } from '../client/status-writes.ts'
+import { updateStatus } from '../client/status-writes.ts'
+import type { WriteDeps } from '../parts.ts'
 
-export interface NodePoolResourcesDeps extends StatusWritesDeps {}
+export interface NodePoolResourcesDeps extends WriteDeps {}
 
 /** Upstream's interval of counting (reference/karpenter-core.md 5.2): a burst of nodes within it is one write. */
 const spacingMs = 5000

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import type { NodeClass, NodePoolSpecJson } from '../../../api/objects.ts'
 import { type ConditionChange, conditionOf } from '../../../core/conditions.ts'
 import { nodePoolHash, nodePoolHashVersion } from '../../../core/node-pool/node-pool-hash.ts'
@@ -7,16 +6,13 @@ import { healthReset } from '../../../core/node-pool/registration-health.ts'
 import type { NodePool, ObjectMeta } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { isNotFound } from '../client/api-error.ts'
-import { type ObjectWritesDeps, updateClaim } from '../client/object-writes.ts'
+import { updateClaim } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
-import { type StatusWritesDeps, setConditions } from '../client/status-writes.ts'
+import { setConditions } from '../client/status-writes.ts'
 import { subject } from '../event-recorder.ts'
+import type { Parts, WriteDeps } from '../parts.ts'
 
-export interface NodePoolStatusDeps extends NodePoolHashDeps, StatusWritesDeps {
-  readonly log: Logger
-  /** Whether static NodePools keep their replicas (feature gate StaticCapacity). */
-  readonly staticCapacity: boolean
-}
+export type NodePoolStatusDeps = NodePoolHashDeps & WriteDeps & Pick<Parts, 'log' | 'staticCapacity'>
 
 /** Brings hash and status of every NodePool up to date (reference/karpenter-core.md 1.7). */
 export async function refreshNodePools(deps: NodePoolStatusDeps): Promise<void> {
@@ -85,7 +81,7 @@ function nodeClassReady(deps: NodePoolStatusDeps, pool: NodePool): ConditionChan
   }
 }
 
-interface NodePoolHashDeps extends ObjectWritesDeps {}
+interface NodePoolHashDeps extends WriteDeps {}
 
 /**
  * Writes the drift hash of a pool and its version to its annotations. They follow from the template as it is stored, so it is read.

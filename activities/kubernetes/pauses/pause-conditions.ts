@@ -1,13 +1,13 @@
-import type { Logger } from 'pino'
 import { conditionOf } from '../../../core/conditions.ts'
 import type { NodeClaim, NodePool } from '../../../core/objects.ts'
 import { type LoopName, type Pause, Pauses, pauseText, scopeOf } from '../../../core/pauses/pauses.ts'
-import { type StatusWritesDeps, setConditions } from '../client/status-writes.ts'
+import { setConditions } from '../client/status-writes.ts'
 import type { PauseChange, PausesWritten } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
+import type { Parts, WriteDeps } from '../parts.ts'
 import { type PauseDeps, readLoopPauses, removeOverPauses, writePause } from './pauses.ts'
 
-export interface PauseConditionsDeps extends StatusWritesDeps, PauseDeps {}
+export interface PauseConditionsDeps extends WriteDeps, PauseDeps {}
 
 const type = 'DisruptionPaused'
 
@@ -97,9 +97,7 @@ async function keep<K extends keyof Kinds>(
   } else deps.events.record({ about: subject(object), reason: 'DisruptionPaused', message, values: [uid, message] })
 }
 
-export interface PauseChangesDeps extends PauseConditionsDeps, PauseDeps {
-  readonly log: Logger
-}
+export type PauseChangesDeps = PauseConditionsDeps & PauseDeps & Pick<Parts, 'log'>
 
 /** Returns the pauses of a loop, from which a new run of it starts. */
 export async function pausesInForce(

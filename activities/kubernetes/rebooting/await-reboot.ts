@@ -11,7 +11,6 @@ import {
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, taintKeys } from '../../../core/requirements/labels.ts'
 import { limitText } from '../../../core/values/time.ts'
-import type { LifecycleMetrics } from '../../telemetry/lifecycle-metrics.ts'
 import { claimTopic, nodeTopic } from '../cache/change-feed.ts'
 import { liveClaim, setClaimConditions, updateClaim, updateNode } from '../client/object-writes.ts'
 import type { ClaimRef, RebootInput, RebootOutcome } from '../contract.ts'
@@ -20,11 +19,10 @@ import { subject } from '../event-recorder.ts'
 import { countDisruption, type DisruptionCountDeps, deleteClaim } from '../lifecycle/claim-deletion.ts'
 import { claimNode, readNode } from '../lifecycle/claim-nodes.ts'
 import type { NodeHealthDeps } from '../lifecycle/node-health.ts'
+import type { Parts } from '../parts.ts'
 import { openReboot } from './prepare-reboot.ts'
 
-export interface AwaitRebootDeps extends NodeHealthDeps, DisruptionCountDeps {
-  readonly lifecycleMetrics: LifecycleMetrics
-}
+export type AwaitRebootDeps = NodeHealthDeps & DisruptionCountDeps & Pick<Parts, 'lifecycleMetrics'>
 
 const pollMs = 15_000
 

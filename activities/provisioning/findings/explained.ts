@@ -1,21 +1,14 @@
-import type { Logger } from 'pino'
 import type { Pod } from '../../../core/objects.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
 import { type Explanation, explanationOf } from '../../../core/scheduling/explain/explanation.ts'
 import type { SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
 import { unschedulableText } from '../../../core/scheduling/unschedulable-text.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import { podFingerprint } from '../../scheduler-thread/pod-fingerprint.ts'
-import type { SolverThread } from '../../scheduler-thread/solver-thread.ts'
+import type { PlannerParts } from '../parts.ts'
 import { type CapacityDeps, withMissingCapacity } from './missing-capacity.ts'
 import { withUnreadyPools } from './unready-pools.ts'
 
-export interface ExplainDeps extends CapacityDeps {
-  readonly cache: ClusterCache
-  readonly log: Logger
-  readonly now: () => number
-  readonly solver: SolverThread
-}
+export type ExplainDeps = CapacityDeps & Pick<PlannerParts, 'cache' | 'log' | 'now' | 'solver'>
 
 /** Pods without a place that the planner treats alike, with one of them that stands for all. */
 interface Alike {

@@ -1,25 +1,18 @@
-import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
 import type { Pod } from '../../../core/objects.ts'
 import type { Pause } from '../../../core/pauses/pauses.ts'
 import type { Explanation } from '../../../core/scheduling/explain/explanation.ts'
 import { noWaitingPods, type WaitingPods, waitingPods } from '../../../core/scheduling/explain/waiting-classes.ts'
 import { shortened } from '../../../core/values/shortened.ts'
-import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import type { ThreadPlan } from '../../scheduler-thread/keyed-plan.ts'
-import type { SolverThread } from '../../scheduler-thread/solver-thread.ts'
+import type { PlannerParts } from '../parts.ts'
 import { podsToPlace } from '../planning-snapshot.ts'
 import { Explained } from './explained.ts'
 import type { CapacityDeps } from './missing-capacity.ts'
 import { type StandingDeps, standingOf } from './standings.ts'
 import { WaitingStore } from './waiting-store.ts'
 
-export interface FindingsDeps extends StandingDeps, CapacityDeps {
-  readonly client: KubernetesClient
-  readonly namespace: string
-  readonly log: Logger
-  readonly solver: SolverThread
-}
+export type FindingsDeps = StandingDeps & CapacityDeps & Pick<PlannerParts, 'client' | 'namespace' | 'log' | 'solver'>
 
 /** Time after a change until the findings are written, so that pods that get a node at once leave no trace. */
 const settleMs = 2000

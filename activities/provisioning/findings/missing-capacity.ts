@@ -3,12 +3,9 @@ import type { MissingOffering } from '../../../core/scheduling/explain/unsold.ts
 import { timeText } from '../../../core/values/time.ts'
 import type { Quota } from '../../azure/capacity/quota.ts'
 import { shortageText } from '../../azure/capacity/quota-accounting.ts'
-import type { UnavailableOfferings } from '../../azure/capacity/unavailable-offerings.ts'
-import type { Catalogue } from '../../azure/catalogue/catalogue.ts'
+import type { AzureParts } from '../../azure/parts.ts'
 
-export interface CapacityDeps {
-  readonly catalogue: Catalogue
-  readonly unavailable: UnavailableOfferings
+export interface CapacityDeps extends Pick<AzureParts, 'catalogue' | 'unavailable'> {
   readonly quota: Pick<Quota, 'shortages'>
 }
 

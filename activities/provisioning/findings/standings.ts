@@ -6,18 +6,12 @@ import type { Explanation } from '../../../core/scheduling/explain/explanation.t
 import type { Standing } from '../../../core/scheduling/explain/waiting-classes.ts'
 import { shortened } from '../../../core/values/shortened.ts'
 import { timeText } from '../../../core/values/time.ts'
-import type { HeavyPods } from '../../scheduler-thread/heavy-pods.ts'
 import { podFingerprint } from '../../scheduler-thread/pod-fingerprint.ts'
-import type { Quarantine } from '../../scheduler-thread/quarantine.ts'
 import type { RefusingDeps } from '../node-refusals/node-refusals.ts'
 import { refusalText } from '../node-refusals/refusal-rules.ts'
-import type { RefusedClaims } from '../refused-claims.ts'
+import type { PlannerParts } from '../parts.ts'
 
-export interface StandingDeps extends RefusingDeps {
-  readonly refusedClaims: RefusedClaims
-  readonly heavyPods: HeavyPods
-  readonly quarantine: Quarantine
-}
+export type StandingDeps = RefusingDeps & Pick<PlannerParts, 'refusedClaims' | 'heavyPods' | 'quarantine'>
 
 /** What passes have found about pods, by UID. */
 export interface PassFindings {

@@ -1,12 +1,7 @@
 import { formatWaitingClass, formatWaitingSummary, summaryKey } from '../../../api/waiting-pods.ts'
 import { type WaitingPods, waitingMapName } from '../../../core/scheduling/explain/waiting-classes.ts'
-import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
-
-interface StoreDeps {
-  readonly client: KubernetesClient
-  readonly namespace: string
-}
+import type { Parts } from '../../kubernetes/parts.ts'
 
 /** Text of all classes; a ConfigMap takes a megabyte. */
 const mostText = 800_000
@@ -24,7 +19,7 @@ export class WaitingStore {
 
   /** Writes what changed since the last write. Returns whether there was anything. `always`: writes the time at least. Errors: the API server's. */
   async write(
-    { client, namespace }: StoreDeps,
+    { client, namespace }: Pick<Parts, 'client' | 'namespace'>,
     { classes, counts }: WaitingPods,
     { atMs, always }: { readonly atMs: number; readonly always: boolean },
   ): Promise<boolean> {

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { readyTime } from '../../../core/history/claim-facts.ts'
 import type { Node, Pod } from '../../../core/objects.ts'
 import { podName } from '../../../core/pods/pod-rules.ts'
@@ -6,21 +5,13 @@ import { fits } from '../../../core/resources.ts'
 import { leftoverVerdict } from '../../../core/scheduling/node-verdict.ts'
 import { untolerated } from '../../../core/taints.ts'
 import { timeText } from '../../../core/values/time.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
-import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
 import { podClass } from '../../scheduler-thread/pod-fingerprint.ts'
 import { BackOff } from '../back-off.ts'
-import type { Nominations } from '../nominations.ts'
+import type { PlannerParts } from '../parts.ts'
 import type { MadeNodes } from './made-nodes.ts'
 
-interface LeftoversDeps {
-  readonly cache: ClusterCache
-  readonly nominations: Nominations
-  readonly events: EventRecorder
-  readonly log: Logger
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+type LeftoversDeps = Pick<PlannerParts, 'cache' | 'nominations' | 'events' | 'log' | 'now'>
 
 const longestMs = 30 * 60_000
 

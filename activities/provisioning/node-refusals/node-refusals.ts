@@ -21,19 +21,16 @@ import {
 } from '../../../core/scheduling/node-verdict.ts'
 import type { PlannedNodeClaim, SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
 import { timeText } from '../../../core/values/time.ts'
-import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
 import type { CatalogueOfPools } from '../../node-overlays/pool-types.ts'
 import { podClass } from '../../scheduler-thread/pod-fingerprint.ts'
-import type { Nominations } from '../nominations.ts'
+import type { PlannerParts } from '../parts.ts'
 import { type LeftoverReason, Leftovers } from './leftovers.ts'
 import { MadeNodes } from './made-nodes.ts'
 import { madeFor, poolsState, probeOf, refusalText } from './refusal-rules.ts'
 import { RefusalStore, type RefusalStoreDeps } from './refusal-store.ts'
 
-interface NodeRefusalsDeps extends CatalogueOfPools, RefusalStoreDeps {
-  readonly events: EventRecorder
-  readonly nominations: Nominations
-}
+type NodeRefusalsDeps = CatalogueOfPools & RefusalStoreDeps & Pick<PlannerParts, 'events' | 'nominations'>
 
 interface WaitReason {
   readonly refusal: NodeRefusal | undefined

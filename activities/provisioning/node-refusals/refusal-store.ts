@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { z } from 'zod'
 import {
   count,
@@ -20,12 +19,9 @@ import {
   type NodeRefusals,
 } from '../../../core/node-refusals.ts'
 import { type KeptSource, readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 
-export interface RefusalStoreDeps extends KeptSource {
-  readonly log: Logger
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+export type RefusalStoreDeps = KeptSource & Pick<Parts, 'log' | 'now'>
 
 export const refusalsMap = 'joiner-node-refusals'
 /** Time after which a failed write is tried again. */

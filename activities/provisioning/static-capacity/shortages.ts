@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { compatibleOfferings, type InstanceType, isLaunchable } from '../../../core/instance-type.ts'
 import { templateRequirements } from '../../../core/node-pool/node-claim-template.ts'
 import type { NodeClaim, NodePool } from '../../../core/objects.ts'
@@ -6,20 +5,15 @@ import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import { isCompatible } from '../../../core/requirements/requirements.ts'
 import { countPool, missingClaims } from '../../../core/static-capacity/pool-count.ts'
 import { stampedClaims, staticClaim, templateOf } from '../../../core/static-capacity/static-claim.ts'
-import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
-import { type EventRecorder, subject } from '../../kubernetes/event-recorder.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import { type CatalogueOfPools, instanceTypes } from '../../node-overlays/pool-types.ts'
 import { type CreateClaimsDeps, createClaims, type ProvisioningOutcome } from '../create-claims.ts'
 import type { Fence } from '../fence.ts'
 import { readPool } from '../pool-limits.ts'
 import { staticMemoryOf } from './static-memory.ts'
 
-export interface ShortagesDeps extends StaticPoolsDeps, CatalogueOfPools {
-  readonly events: EventRecorder
-  readonly log: Logger
-  /** Epoch milliseconds. */
-  readonly now: () => number
-}
+export type ShortagesDeps = StaticPoolsDeps & CatalogueOfPools & Pick<Parts, 'events' | 'log' | 'now'>
 
 export interface Shortages {
   /** Pools that lack NodeClaims which can be created now. */
@@ -86,11 +80,7 @@ function isBuyable(deps: ShortagesDeps, pool: NodePool): boolean {
   return false
 }
 
-export interface StaticPoolsDeps {
-  readonly cache: ClusterCache
-  /** Whether static NodePools keep their replicas (feature gate StaticCapacity). */
-  readonly staticCapacity: boolean
-}
+export type StaticPoolsDeps = Pick<Parts, 'cache' | 'staticCapacity'>
 
 /** A static NodePool with its NodeClaims. */
 export interface StaticPool {
@@ -109,8 +99,6 @@ export function staticPool({ cache, staticCapacity }: StaticPoolsDeps, pool: Nod
   return { pool, claims: cache.nodeClaims.by('byNodePool', pool.metadata.name) }
 }
 
-interface FillPoolsDeps extends ShortagesDeps, CreateClaimsDeps {}
-
 /** Most NodeClaims of one pool that are created before pods are looked at again. */
 const mostAtOnce = 100
 
@@ -118,7 +106,10 @@ const mostAtOnce = 100
  * Creates the NodeClaims that static NodePools lack, as `createClaims` does. A crash in between is harmless: the next attempt counts what was created,
  * from a cache that has caught up. Returns undefined when nothing was created.
  */
-export async function fillStaticPools(deps: FillPoolsDeps, fence: Fence): Promise<ProvisioningOutcome | undefined> {
+export async function fillStaticPools(
+  deps: ShortagesDeps & CreateClaimsDeps,
+  fence: Fence,
+): Promise<ProvisioningOutcome | undefined> {
   let hasCreated = false
   for (const before of shortages(deps).pools) {
     const { metadata } = before

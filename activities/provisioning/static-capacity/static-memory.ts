@@ -3,6 +3,7 @@ import type { NodeClaim, NodePool } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import { perCache } from '../../kubernetes/cache/per-cache.ts'
+import type { Parts } from '../../kubernetes/parts.ts'
 import { BackOff } from '../back-off.ts'
 import { poolState } from '../refused-claims.ts'
 
@@ -60,10 +61,5 @@ class StaticMemory {
 
 const isGoing = ({ metadata }: NodeClaim) => metadata.deletionTimestamp !== undefined
 
-interface MemoryDeps {
-  readonly cache: ClusterCache
-  readonly now: () => number
-}
-
 /** Returns the memory of the process with this cache. */
-export const staticMemoryOf = perCache(({ cache, now }: MemoryDeps) => new StaticMemory(cache, now))
+export const staticMemoryOf = perCache(({ cache, now }: Pick<Parts, 'cache' | 'now'>) => new StaticMemory(cache, now))
