@@ -8,7 +8,7 @@ import { podName } from '../../core/pods/pod-rules.ts'
 import { forEachOf } from '../concurrency.ts'
 import { decodeCapacityBuffer } from '../kubernetes/cache/decode-buffer.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
-import { isNotFound } from '../kubernetes/client/api-error.ts'
+import { getIfAny } from '../kubernetes/client/answers.ts'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
 import { lockedPatch, writeOptimistically } from '../kubernetes/client/optimistic-write.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
@@ -83,14 +83,10 @@ export class BufferStatuses {
       inTurn: (section) => client.inTurn(path, section),
       cached: () => cache.capacityBuffers.get(`${namespace}/${name}`),
       live: async () => {
-        try {
-          const json = await client.get(path)
-          cache.upsert('CapacityBuffer', json)
-          return decodeCapacityBuffer(json)
-        } catch (error) {
-          if (isNotFound(error)) return undefined
-          throw error
-        }
+        const json = await getIfAny(client, path)
+        if (json === undefined) return undefined
+        cache.upsert('CapacityBuffer', json)
+        return decodeCapacityBuffer(json)
       },
       write: (current) => {
         const { metadata } = current

@@ -2,10 +2,14 @@ import { parseLedgerMap } from '../../api/kept/ledger-map.ts'
 import { hourMs, hourOf } from '../../core/cost/bill.ts'
 import { type LedgerEntries, type LedgerHours, ledgerEntries, ledgerMapOf } from '../../core/cost/ledger-format.ts'
 import { addSlices, type CostSlice, coveredUntil } from '../../core/cost/slice.ts'
-import type { Json } from '../kubernetes/client/answers.ts'
-import { isConflict, isNotFound } from '../kubernetes/client/api-error.ts'
-import { type KeptSource, readConfigMap } from '../kubernetes/client/config-map.ts'
-import { resourcePath } from '../kubernetes/client/resources.ts'
+import { isGoneOrOther } from '../kubernetes/client/api-error.ts'
+import {
+  type ConfigMap,
+  findConfigMap,
+  type KeptSource,
+  putConfigMap,
+  readConfigMap,
+} from '../kubernetes/client/config-map.ts'
 
 interface StoredMap {
   readonly entries: LedgerEntries
@@ -14,6 +18,7 @@ interface StoredMap {
 }
 
 const dayMs = 24 * hourMs
+const ledgerLabels = { 'app.kubernetes.io/managed-by': 'joiner', 'joiner.sh/cost': 'true' }
 /** Attempts to write while another process writes, too. */
 const mostAttempts = 5
 
@@ -38,7 +43,8 @@ export class LedgerStore {
   /** Makes the ConfigMap of a time where it is missing. Errors: the API server's. */
   async prepare(ms: number): Promise<void> {
     const name = ledgerMapOf(ms)
-    if ((await this.#read(name)).resourceVersion === undefined) await this.#create(name, {})
+    const stored = await this.#read(name)
+    if (stored.resourceVersion === undefined) await this.#write(name, stored, {})
   }
 
   /** Adds slices. Returns the size of the greatest ConfigMap that was written, in characters. Errors: the API server's; then some days may be written. */
@@ -58,55 +64,30 @@ export class LedgerStore {
         return sizeOf(this.#known.get(name)?.entries ?? {})
       } catch (error) {
         this.#known.delete(name)
-        const isLost = isConflict(error) || isNotFound(error)
-        if (!isLost || attempt === mostAttempts) throw error
+        if (!isGoneOrOther(error) || attempt === mostAttempts) throw error
       }
     }
   }
 
   async #read(name: string): Promise<StoredMap> {
-    try {
-      const stored = this.#remember(name, await this.#source.client.get(this.#path(name)))
-      this.#source.note?.(name, parseLedgerMap(stored.entries).faults)
-      return stored
-    } catch (error) {
-      if (isNotFound(error)) return { entries: {} }
-      throw error
-    }
-  }
-
-  async #write(name: string, stored: StoredMap, data: Readonly<Record<string, string | null>>): Promise<void> {
-    if (stored.resourceVersion === undefined) return this.#create(name, data)
-    const { resourceVersion } = stored
-    this.#remember(
-      name,
-      await this.#source.client.mergePatch(this.#path(name), { metadata: { resourceVersion }, data }),
-    )
-  }
-
-  async #create(name: string, entries: Readonly<Record<string, string | null>>): Promise<void> {
-    const data = Object.fromEntries(Object.entries(entries).filter(([, text]) => text !== null))
-    const metadata = {
-      name,
-      namespace: this.#source.namespace,
-      labels: { 'app.kubernetes.io/managed-by': 'joiner', 'joiner.sh/cost': 'true' },
-    }
-    const path = resourcePath('configmaps', undefined, this.#source.namespace)
-    this.#remember(
-      name,
-      await this.#source.client.create(path, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }),
-    )
-  }
-
-  #remember(name: string, { metadata, data }: Json): StoredMap {
-    const { resourceVersion } = metadata as { readonly resourceVersion: string }
-    const stored = { resourceVersion, entries: (data ?? {}) as LedgerEntries }
-    this.#known.set(name, stored)
+    const map = await findConfigMap(this.#source.client, { name, namespace: this.#source.namespace })
+    if (map === undefined) return { entries: {} }
+    const stored = this.#remember(name, map)
+    this.#source.note?.(name, parseLedgerMap(stored.entries).faults)
     return stored
   }
 
-  #path(name: string): string {
-    return resourcePath('configmaps', name, this.#source.namespace)
+  async #write(name: string, stored: StoredMap, data: Readonly<Record<string, string | null>>): Promise<void> {
+    const { client, namespace } = this.#source
+    const { resourceVersion: version } = stored
+    const isNew = version === undefined && { metadata: { labels: ledgerLabels } }
+    this.#remember(name, await putConfigMap(client, { name, namespace, version }, { ...isNew, data }))
+  }
+
+  #remember(name: string, { metadata: { resourceVersion }, data: entries = {} }: ConfigMap): StoredMap {
+    const stored = { resourceVersion, entries }
+    this.#known.set(name, stored)
+    return stored
   }
 }
 

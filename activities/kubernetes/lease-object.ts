@@ -1,3 +1,4 @@
+import { getIfAny } from './client/answers.ts'
 import { isConflict, isNotFound } from './client/api-error.ts'
 import type { KubernetesClient } from './client/client.ts'
 import { resourcePath } from './client/resources.ts'
@@ -37,12 +38,7 @@ interface Holder {
 
 /** Reads a Lease; undefined: there is none. Errors: the API server's. */
 export async function readLease({ client, namespace }: LeaseDeps, name: string): Promise<LeaseObject | undefined> {
-  try {
-    return (await client.get(resourcePath('leases', name, namespace))) as unknown as LeaseObject
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+  return (await getIfAny(client, resourcePath('leases', name, namespace))) as LeaseObject | undefined
 }
 
 /** Writes a Lease under the version that was read, and returns it; undefined: somebody was first. Errors: the API server's. */

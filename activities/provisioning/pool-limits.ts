@@ -5,7 +5,7 @@ import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { capacityOf, isLeaving, labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
 import { integerQuantity } from '../../core/values/quantity.ts'
 import { perCache } from '../kubernetes/cache/per-cache.ts'
-import { isNotFound } from '../kubernetes/client/api-error.ts'
+import { getIfAny } from '../kubernetes/client/answers.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
 import type { Parts } from '../kubernetes/parts.ts'
 
@@ -123,13 +123,10 @@ export async function readPool(
   { client, cache }: Pick<PoolLimitsDeps, 'client' | 'cache'>,
   name: string,
 ): Promise<NodePool | undefined> {
-  try {
-    cache.upsert('NodePool', await client.get(resourcePath('nodepools', name)))
-    return cache.nodePools.get(name)
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+  const json = await getIfAny(client, resourcePath('nodepools', name))
+  if (json === undefined) return undefined
+  cache.upsert('NodePool', json)
+  return cache.nodePools.get(name)
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../../api/config.ts'
 import { pauseOf } from '../../abortable-wait.ts'
-import { isNotFound } from '../../kubernetes/client/api-error.ts'
+import { getIfAny } from '../../kubernetes/client/answers.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
@@ -15,14 +15,9 @@ const retryMs = 5000
 
 /** Returns the cluster IP of kube-dns, the nodes' DNS server. Errors: the API server's, other than that there is no such Service. */
 export async function findDnsServiceIp(kubernetes: Pick<KubernetesClient, 'get'>): Promise<string> {
-  try {
-    const service = await kubernetes.get('/api/v1/namespaces/kube-system/services/kube-dns')
-    const { clusterIP } = (service['spec'] ?? {}) as { clusterIP?: string }
-    return clusterIP === undefined || clusterIP === 'None' ? defaultDnsServiceIp : clusterIP
-  } catch (error) {
-    if (isNotFound(error)) return defaultDnsServiceIp
-    throw error
-  }
+  const service = await getIfAny(kubernetes, '/api/v1/namespaces/kube-system/services/kube-dns')
+  const { clusterIP = 'None' } = (service?.['spec'] ?? {}) as { clusterIP?: string }
+  return clusterIP === 'None' ? defaultDnsServiceIp : clusterIP
 }
 
 /** Returns the UID of the Namespace kube-system: the identity of a cluster, whatever its name. Errors: the API server's. */

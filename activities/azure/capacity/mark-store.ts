@@ -1,9 +1,9 @@
 import type { KeptFault } from '../../../api/kept/document.ts'
 import { entryOf } from '../../../core/values/records.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
-import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
+import { isGoneOrOther } from '../../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
-import { resourcePath } from '../../kubernetes/client/resources.ts'
+import { type ConfigMap, type ConfigMapRef, findConfigMap, putConfigMap } from '../../kubernetes/client/config-map.ts'
 import { keptMarks, type Marks, marksMap, noMarks } from './mark.ts'
 import { formatMarks, parseMarks, withinBytes } from './mark-format.ts'
 
@@ -26,27 +26,19 @@ export const nothingStored: StoredMarks = { data: {}, marks: noMarks, faults: []
 /** The one ConfigMap in which all replicas keep their marks. */
 export class MarkStore {
   readonly #client: KubernetesClient
-  readonly #namespace: string
   readonly #now: () => number
+  /** The rights of the chart name it. */
+  readonly ref: ConfigMapRef
 
   constructor(client: KubernetesClient, namespace: string, now: () => number) {
     this.#client = client
-    this.#namespace = namespace
     this.#now = now
-  }
-
-  /** The path that lists and watches the ConfigMap alone; the rights of the chart name it. */
-  get watchPath(): string {
-    return `${resourcePath('configmaps', undefined, this.#namespace)}?fieldSelector=metadata.name%3D${marksMap}`
+    this.ref = { name: marksMap, namespace }
   }
 
   async read(): Promise<StoredMarks> {
-    try {
-      return storedMarks(await this.#client.get(this.#path))
-    } catch (error) {
-      if (isNotFound(error)) return nothingStored
-      throw error
-    }
+    const map = await findConfigMap(this.#client, this.ref)
+    return map === undefined ? nothingStored : storedMarks(map)
   }
 
   /**
@@ -60,39 +52,21 @@ export class MarkStore {
       const changes = changesBetween(stored.data, formatMarks(wanted))
       if (Object.keys(changes).length === 0) return stored
       try {
-        return storedMarks(await this.#write(stored.resourceVersion, changes))
+        const place = { ...this.ref, version: stored.resourceVersion }
+        return storedMarks(await putConfigMap(this.#client, place, { data: changes }))
       } catch (error) {
         // Not found: a user deleted it since it was read.
-        if (!(isConflict(error) || isNotFound(error)) || attempt >= mostConflicts) throw error
+        if (!isGoneOrOther(error) || attempt >= mostConflicts) throw error
       }
       stored = await this.read()
     }
-  }
-
-  get #path(): string {
-    return resourcePath('configmaps', marksMap, this.#namespace)
-  }
-
-  #write(resourceVersion: string | undefined, data: Readonly<Record<string, string | null>>): Promise<Json> {
-    if (resourceVersion !== undefined)
-      return this.#client.mergePatch(this.#path, { metadata: { resourceVersion }, data })
-    return this.#client.create(resourcePath('configmaps', undefined, this.#namespace), {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: marksMap, namespace: this.#namespace },
-      data,
-    })
   }
 }
 
 /** The ConfigMap as it travels. */
 export function storedMarks(map: Json): StoredMarks {
-  const data = (map['data'] ?? {}) as Record<string, string>
-  return {
-    resourceVersion: (map['metadata'] as { readonly resourceVersion: string }).resourceVersion,
-    data,
-    ...parseMarks(data),
-  }
+  const { metadata, data = {} } = map as ConfigMap
+  return { resourceVersion: metadata.resourceVersion, data, ...parseMarks(data) }
 }
 
 function changesBetween(

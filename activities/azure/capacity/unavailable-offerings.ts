@@ -1,6 +1,6 @@
 import { untilCalled } from '../../abortable-wait.ts'
 import { ListWatch } from '../../kubernetes/cache/list-watch.ts'
-import type { KeptSource } from '../../kubernetes/client/config-map.ts'
+import { type KeptSource, watchPath } from '../../kubernetes/client/config-map.ts'
 import type { Parts } from '../../kubernetes/parts.ts'
 import type { MarkScope } from '../arm/azure-error.ts'
 import { blockingMark, isBlocked, type OfferingUse } from './blocking-mark.ts'
@@ -59,7 +59,7 @@ export class UnavailableOfferings {
     this.#store = new MarkStore(deps.client, deps.namespace, deps.now)
     this.#deps = deps
     this.#watch = new ListWatch(
-      { client: deps.client, path: this.#store.watchPath, log: deps.log },
+      { client: deps.client, path: watchPath(this.#store.ref), log: deps.log },
       {
         replaced: ([map], version) => this.#accept(map === undefined ? nothingStored : storedMarks(map), version),
         changed: (map) => this.#accept(storedMarks(map)),

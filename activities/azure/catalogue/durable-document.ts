@@ -5,9 +5,9 @@ import type { z } from 'zod'
 import { damaged, type KeptFault, type NoteFaults, readJson } from '../../../api/kept/document.ts'
 import { ListWatch } from '../../kubernetes/cache/list-watch.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
-import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
+import { isConflict } from '../../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
-import { resourcePath } from '../../kubernetes/client/resources.ts'
+import { type ConfigMap, findConfigMap, putConfigMap, watchPath } from '../../kubernetes/client/config-map.ts'
 
 const compress = (text: string): Promise<Buffer> => promisify(gzip)(text)
 const decompress = (bytes: Buffer, options: ZlibOptions): Promise<Buffer> => promisify(gunzip)(bytes, options)
@@ -75,7 +75,7 @@ export class DurableDocument<T> {
   /** Reads the document, unless it is the one that was read before. Errors: the API server's. */
   async read(): Promise<FoundAnswer<T>> {
     const seen = this.#seen
-    const map = await this.#map()
+    const map = await findConfigMap(this.#client, this.#ref)
     return map === undefined ? this.#noted({ kind: 'none' }) : this.#look(map, seen)
   }
 
@@ -85,12 +85,12 @@ export class DurableDocument<T> {
    */
   follow(changed: (answer: KeptAnswer<T>) => void, log: Logger): () => void {
     const take = (map: Json | undefined) => {
-      if (map !== undefined) void this.#look(map, this.#seen).then((found) => found.kind === 'read' && changed(found))
+      if (map !== undefined)
+        void this.#look(map as ConfigMap, this.#seen).then((found) => found.kind === 'read' && changed(found))
     }
-    const path = `${resourcePath('configmaps', undefined, this.#place.namespace)}?fieldSelector=metadata.name%3D${this.#format.name}`
     const deleted = () => void this.#noted({ kind: 'none' })
     const handlers = { replaced: ([map]: readonly Json[]) => take(map), changed: take, deleted, reached() {} }
-    const watch = new ListWatch({ client: this.#client, path, log }, handlers)
+    const watch = new ListWatch({ client: this.#client, path: watchPath(this.#ref), log }, handlers)
     void watch.run()
     return () => watch.stop()
   }
@@ -109,12 +109,13 @@ export class DurableDocument<T> {
       binaryData: { [entry]: packed.toString('base64') },
     }
     for (let attempt = 1; ; attempt++) {
-      const map = await this.#map()
-      if (map !== undefined && Date.parse(dataOf(map)['readAt'] ?? '') >= readAtMs) {
+      const map = await findConfigMap(this.#client, this.#ref)
+      if (map !== undefined && Date.parse(map.data?.['readAt'] ?? '') >= readAtMs) {
         if ((await this.#open(map)).kind === 'read') return
       }
       try {
-        this.#seen = versionOf(await this.#put(map, body))
+        const place = { ...this.#ref, version: map && versionOf(map) }
+        this.#seen = versionOf(await putConfigMap(this.#client, place, body))
         this.#noted({ kind: 'none' })
         return
       } catch (error) {
@@ -124,7 +125,7 @@ export class DurableDocument<T> {
   }
 
   /** `seen`: that of the moment when the map was asked for. */
-  async #look(map: Json, seen: string | undefined): Promise<FoundAnswer<T>> {
+  async #look(map: ConfigMap, seen: string | undefined): Promise<FoundAnswer<T>> {
     const version = versionOf(map)
     if (version !== undefined && version === this.#seen) return { kind: 'same' }
     const found = await this.#open(map)
@@ -139,9 +140,8 @@ export class DurableDocument<T> {
     return found
   }
 
-  async #open(map: Json): Promise<FoundAnswer<T>> {
+  async #open({ data = {}, binaryData }: ConfigMap): Promise<FoundAnswer<T>> {
     const { about, now } = this.#place
-    const data = dataOf(map)
     const fault = (key: string, why: string) => ({ kind: 'damaged', fault: { key, ...damaged(why) } }) as const
     if (Object.entries(about).some(([key, value]) => data[key] !== value)) return { kind: 'none' }
     const { format, readAt = '' } = data
@@ -153,7 +153,7 @@ export class DurableDocument<T> {
     const readAtMs = Date.parse(readAt)
     if (Number.isNaN(readAtMs)) return fault('readAt', `it is ${JSON.stringify(readAt)}, which is no time`)
     if (readAtMs - now() > mostAheadMs) return fault('readAt', `it is ${readAt}, which is in the future`)
-    const packed = (map['binaryData'] as Record<string, string> | undefined)?.[entry]
+    const packed = binaryData?.[entry]
     if (packed === undefined) return fault(entry, 'it is missing')
     let text: string
     try {
@@ -166,33 +166,9 @@ export class DurableDocument<T> {
     return read.kind === 'damaged' ? fault(entry, read.why) : { kind: 'read', value: read.value, readAtMs }
   }
 
-  #put(map: Json | undefined, body: Json): Promise<Json> {
-    if (map !== undefined)
-      return this.#client.mergePatch(this.#path, { metadata: { resourceVersion: versionOf(map) }, ...body })
-    const { name } = this.#format
-    return this.#client.create(resourcePath('configmaps', undefined, this.#place.namespace), {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name, namespace: this.#place.namespace },
-      ...body,
-    })
-  }
-
-  async #map(): Promise<Json | undefined> {
-    try {
-      return await this.#client.get(this.#path)
-    } catch (error) {
-      if (isNotFound(error)) return undefined
-      throw error
-    }
-  }
-
-  get #path(): string {
-    return resourcePath('configmaps', this.#format.name, this.#place.namespace)
+  get #ref() {
+    return { name: this.#format.name, namespace: this.#place.namespace }
   }
 }
 
-const dataOf = (map: Json) => (map['data'] ?? {}) as Readonly<Record<string, string>>
-
-const versionOf = ({ metadata }: Json) =>
-  (metadata as { readonly resourceVersion?: string } | undefined)?.resourceVersion
+const versionOf = ({ metadata }: Partial<ConfigMap>) => metadata?.resourceVersion

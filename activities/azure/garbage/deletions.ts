@@ -1,6 +1,7 @@
 import type { FoundPart, FoundVm, HeldNode, KnownClaim } from '../../../core/garbage.ts'
 import type { PodCounts } from '../../../core/machines-in-use.ts'
 import type { FoundMachine } from '../../../core/orphaned-machines.ts'
+import { getIfAny } from '../../kubernetes/client/answers.ts'
 import { isNotFound } from '../../kubernetes/client/api-error.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
@@ -128,13 +129,7 @@ export class GarbageDeletions {
   }
 
   async #claimExists(name: string): Promise<boolean> {
-    try {
-      await this.#deps.client.get(resourcePath('nodeclaims', name))
-      return true
-    } catch (error) {
-      if (isNotFound(error)) return false
-      throw error
-    }
+    return (await getIfAny(this.#deps.client, resourcePath('nodeclaims', name))) !== undefined
   }
 
   #alarm(

@@ -10,7 +10,7 @@ import {
 import type { Node } from '../../../core/objects.ts'
 import { subdomainErrors } from '../../../core/requirements/label-syntax.ts'
 import { decodeNode } from '../../kubernetes/cache/decode.ts'
-import { isNotFound } from '../../kubernetes/client/api-error.ts'
+import { getIfAny } from '../../kubernetes/client/answers.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import type { Parts } from '../../kubernetes/parts.ts'
 
@@ -41,12 +41,8 @@ export async function isFreeOfPods(
 async function liveNode({ client, cache }: NamingNodesDeps, name: string): Promise<Node | undefined> {
   // VMs have names that no Node can have, and no such name may become a request.
   if (subdomainErrors(name).length > 0) return undefined
-  try {
-    const json = await client.get(resourcePath('nodes', name))
-    cache.upsert('Node', json)
-    return decodeNode(json)
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+  const json = await getIfAny(client, resourcePath('nodes', name))
+  if (json === undefined) return undefined
+  cache.upsert('Node', json)
+  return decodeNode(json)
 }

@@ -1,3 +1,4 @@
+import { expecting } from '../../kubernetes/client/api-error.ts'
 // Requests that update a VM, its NICs and its extension in place.
 
 import type { VirtualMachine, VirtualMachineIdentity } from '@azure/arm-compute'
@@ -26,13 +27,10 @@ export async function changeNic({ azure, config }: Arm, nic: NetworkInterface, {
 
 /** Replaces the tags of the extension, which is Joiner's own. A VM without one needs no change. */
 export async function changeExtension({ azure, config }: Arm, claim: string, { tags }: InPlaceState): Promise<void> {
-  try {
-    await azure.compute.virtualMachineExtensions
-      .update(config.nodeResourceGroup, vmName(claim), billingExtensionName, { tags: { ...tags } })
-      .submitted()
-  } catch (error) {
-    if (!isNotFoundAnswer(error)) throw error
-  }
+  await azure.compute.virtualMachineExtensions
+    .update(config.nodeResourceGroup, vmName(claim), billingExtensionName, { tags: { ...tags } })
+    .submitted()
+    .catch(expecting(isNotFoundAnswer, undefined))
 }
 
 /** Changes tags and identities of a VM that differ. Returns whether anything did. */

@@ -1,7 +1,7 @@
 import { createHash, randomInt } from 'node:crypto'
 import { timeText } from '../../../core/values/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
-import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
+import { expecting, isConflict, isGoneOrOther, isNotFound } from '../../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 
@@ -78,9 +78,8 @@ export async function replaceBootstrapToken(
 
 /** Deletes a claim's token: the claim is registered, falls back or terminates. A missing token is success. */
 export async function revokeBootstrapToken(client: Pick<KubernetesClient, 'delete'>, claimUid: string): Promise<void> {
-  await client.delete(resourcePath('secrets', secretName(claimUid), namespace)).catch((error: unknown) => {
-    if (!isNotFound(error)) throw error
-  })
+  const path = resourcePath('secrets', secretName(claimUid), namespace)
+  await client.delete(path).catch(expecting(isNotFound, undefined))
 }
 
 /** Whether a claim's token is another than that of this Secret by now, or there is none. Joiner may read no Secret: a deletion that is no more than checked tells. */
@@ -89,13 +88,8 @@ export async function isTokenLost(
   claimUid: string,
   secretUid: string,
 ): Promise<boolean> {
-  try {
-    await client.delete(resourcePath('secrets', secretName(claimUid), namespace), { uid: secretUid, isDryRun: true })
-    return false
-  } catch (error) {
-    if (isNotFound(error) || isConflict(error)) return true
-    throw error
-  }
+  const path = resourcePath('secrets', secretName(claimUid), namespace)
+  return client.delete(path, { uid: secretUid, isDryRun: true }).then(() => false, expecting(isGoneOrOther, true))
 }
 
 function secretName(claimUid: string): string {

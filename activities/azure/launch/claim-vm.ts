@@ -3,6 +3,7 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { printableStart } from '../../../core/values/printable.ts'
 import { pauseFor } from '../../activity-context.ts'
+import { expecting } from '../../kubernetes/client/api-error.ts'
 import { type ClaimNodesDeps, readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import { isResourceGone } from '../arm/azure-error.ts'
 import type { AzureParts } from '../parts.ts'
@@ -35,12 +36,8 @@ export async function getVmNamed(deps: ClaimVmDeps, name: string): Promise<Virtu
   // ARM answers such a name like a wrong path, which would prove nothing about the VM.
   if (name.length > longestVmName) return undefined
   return deps.cloudProvider.measure({ method: 'Get' }, async () => {
-    try {
-      return await deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, name)
-    } catch (error) {
-      if (isResourceGone(error, name)) return undefined
-      throw error
-    }
+    const vm = deps.azure.compute.virtualMachines.get(deps.config.nodeResourceGroup, name)
+    return vm.catch(expecting((error) => isResourceGone(error, name), undefined))
   })
 }
 
@@ -48,13 +45,10 @@ export async function getVmNamed(deps: ClaimVmDeps, name: string): Promise<Virtu
 export async function deleteVm(deps: ClaimVmDeps, claimName: string): Promise<void> {
   const name = vmName(claimName)
   await deps.cloudProvider.measure({ method: 'Delete', nodePool: nodePoolOf(deps, claimName) }, async () => {
-    try {
-      await deps.azure.compute.virtualMachines
-        .delete(deps.config.nodeResourceGroup, name, { forceDeletion: true })
-        .submitted()
-    } catch (error) {
-      if (!isResourceGone(error, name)) throw error
-    }
+    await deps.azure.compute.virtualMachines
+      .delete(deps.config.nodeResourceGroup, name, { forceDeletion: true })
+      .submitted()
+      .catch(expecting((error) => isResourceGone(error, name), undefined))
   })
 }
 

@@ -4,7 +4,7 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
 import { decodeNodeClaim } from '../../kubernetes/cache/decode.ts'
-import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
+import { expecting, isGoneOrOther } from '../../kubernetes/client/api-error.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
@@ -157,13 +157,10 @@ async function whyForeignRemains(deps: AdoptMachinesDeps, claim: NodeClaim): Pro
 async function annotate({ client, cache }: AdoptMachinesDeps, claim: NodeClaim, uid: string | null): Promise<boolean> {
   const { name, resourceVersion } = claim.metadata
   const metadata = { resourceVersion, annotations: { [annotations.adoptedMachine]: uid } }
-  try {
-    cache.upsert('NodeClaim', await client.mergePatch(resourcePath('nodeclaims', name), { metadata }))
-    return true
-  } catch (error) {
-    if (isConflict(error) || isNotFound(error)) return false
-    throw error
-  }
+  const path = resourcePath('nodeclaims', name)
+  const written = await client.mergePatch(path, { metadata }).catch(expecting(isGoneOrOther, undefined))
+  if (written !== undefined) cache.upsert('NodeClaim', written)
+  return written !== undefined
 }
 
 function reportForeign({ log, events }: AdoptMachinesDeps, claim: NodeClaim, why: string): void {

@@ -1,4 +1,5 @@
 import type { AksMachineId } from '../../../core/node-claim/aks-machine.ts'
+import { expecting } from '../../kubernetes/client/api-error.ts'
 import { apiVersions } from '../arm/api-versions.ts'
 import { listArm, sendArm } from '../arm/arm-rest.ts'
 import { armErrorCode, armErrorText, isNotFoundAnswer } from '../arm/azure-error.ts'
@@ -48,22 +49,14 @@ type Place = Pick<AksMachineId, 'pool'>
 
 /** Returns a machine as AKS has it now; undefined when AKS says that there is no such machine, or no such pool. Errors: ARM's. */
 export async function getMachine(deps: MachinesApiDeps, { pool, name }: AksMachineId): Promise<AksMachine | undefined> {
-  try {
-    return await sendArm<AksMachine>(deps, { path: `${poolPath(deps.config, pool)}/machines/${name}?${version}` })
-  } catch (error) {
-    if (isMachineGone(error, name)) return undefined
-    throw error
-  }
+  const path = `${poolPath(deps.config, pool)}/machines/${name}?${version}`
+  return sendArm<AksMachine>(deps, { path }).catch(expecting((error) => isMachineGone(error, name), undefined))
 }
 
 /** Returns all machines of a pool; none where the pool is gone. Errors: ARM's. */
 export async function listMachines(deps: MachinesApiDeps, { pool }: Place): Promise<readonly AksMachine[]> {
-  try {
-    return await listArm<AksMachine>(deps, `${poolPath(deps.config, pool)}/machines?${version}`)
-  } catch (error) {
-    if (isMachineGone(error, pool)) return []
-    throw error
-  }
+  const path = `${poolPath(deps.config, pool)}/machines?${version}`
+  return listArm<AksMachine>(deps, path).catch(expecting((error) => isMachineGone(error, pool), []))
 }
 
 /** Returns the names of the cluster's agent pools that consist of machines. Errors: ARM's. */
@@ -88,15 +81,9 @@ export function putMachine(
 
 /** Asks AKS to delete a machine with its VM. Gone already is success. Errors: ARM's. */
 export async function deleteMachine(deps: MachinesApiDeps, { pool, name }: AksMachineId): Promise<void> {
-  try {
-    await sendArm(deps, {
-      method: 'POST',
-      path: `${poolPath(deps.config, pool)}/deleteMachines?${version}`,
-      body: { machineNames: [name] },
-    })
-  } catch (error) {
-    if (!isMachineGone(error, name)) throw error
-  }
+  const path = `${poolPath(deps.config, pool)}/deleteMachines?${version}`
+  const deletion = sendArm(deps, { method: 'POST', path, body: { machineNames: [name] } })
+  await deletion.catch(expecting((error) => isMachineGone(error, name), undefined))
 }
 
 /** Returns the mode of node auto-provisioning, `Auto` or `Manual`; `Manual` where the cluster names none. Errors: ARM's; an answer that is no cluster. */

@@ -1,5 +1,6 @@
 import type { NodeClass } from '../../../api/objects.ts'
-import { isNotFound } from '../../kubernetes/client/api-error.ts'
+import { getIfAny } from '../../kubernetes/client/answers.ts'
+import { expecting, isNotFound } from '../../kubernetes/client/api-error.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import type { Parts } from '../../kubernetes/parts.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
@@ -85,21 +86,10 @@ async function clusterForbidsLocalDns({ client }: LocalDnsClusterDeps, networkPo
 }
 
 async function exists(client: LocalDnsClusterDeps['client'], path: string): Promise<boolean> {
-  try {
-    await client.get(path)
-    return true
-  } catch (error) {
-    if (isNotFound(error)) return false
-    throw error
-  }
+  return (await getIfAny(client, path)) !== undefined
 }
 
 /** Returns whether there are objects at a path. A kind that the cluster does not know has none. */
 async function hasAny(client: LocalDnsClusterDeps['client'], path: string): Promise<boolean> {
-  try {
-    return (await client.list(path, { limit: 1 })).items.length > 0
-  } catch (error) {
-    if (isNotFound(error)) return false
-    throw error
-  }
+  return client.list(path, { limit: 1 }).then(({ items }) => items.length > 0, expecting(isNotFound, false))
 }

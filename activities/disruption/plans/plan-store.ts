@@ -1,9 +1,9 @@
 import { parseDisruptionPlan } from '../../../api/disruption-plan.ts'
 import type { DisruptionPlan } from '../../../core/disruption/plan/plan.ts'
 import { planMapName, planPlaces } from '../../../core/disruption/plan/plan-requests.ts'
-import type { Json } from '../../kubernetes/client/answers.ts'
-import { isConflict, isNotFound } from '../../kubernetes/client/api-error.ts'
+import { expecting, isNotFound } from '../../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../kubernetes/client/client.ts'
+import { findConfigMap, replaceConfigMap } from '../../kubernetes/client/config-map.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 
 const planHours = 24
@@ -71,8 +71,7 @@ export class PlanStore {
 
   /** Writes a plan to its place, where it stays for its time from `now`, in epoch ms. Replaces an earlier plan there. */
   async write(plan: DisruptionPlan, now: number): Promise<void> {
-    const name = planMapName(plan.id.charAt(0))
-    const body = {
+    await replaceConfigMap(this.#client, this.#ref(plan.id.charAt(0)), {
       metadata: {
         labels: { 'app.kubernetes.io/managed-by': 'joiner', 'joiner.sh/plan': 'true' },
         annotations: {
@@ -81,59 +80,29 @@ export class PlanStore {
         },
       },
       data: { [entry]: JSON.stringify(plan) },
-    }
-    try {
-      await this.#client.mergePatch(this.#path(name), body)
-      return
-    } catch (error) {
-      if (!isNotFound(error)) throw error
-    }
-    try {
-      await this.#client.create(resourcePath('configmaps', undefined, this.#namespace), {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        ...body,
-        metadata: { ...body.metadata, name, namespace: this.#namespace },
-      })
-    } catch (error) {
-      // Another process created it in between: then it can be patched.
-      if (!isConflict(error)) throw error
-      await this.#client.mergePatch(this.#path(name), body)
-    }
+    })
   }
 
   async #read(place: string): Promise<Stored | undefined> {
-    let map: Json
-    try {
-      map = await this.#client.get(this.#path(planMapName(place)))
-    } catch (error) {
-      if (isNotFound(error)) return undefined
-      throw error
-    }
-    const { metadata, data } = map as {
-      readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> }
-      readonly data?: Readonly<Record<string, string>>
-    }
-    const own = metadata?.annotations ?? {}
+    const map = await findConfigMap(this.#client, this.#ref(place))
+    if (map === undefined) return undefined
+    const own = map.metadata.annotations ?? {}
     const expiresMs = Date.parse(own[annotationOf.expires] ?? '')
     return {
       place,
       id: own[annotationOf.id] ?? '',
       // An entry without an end time counts as expired.
       expiresMs: Number.isNaN(expiresMs) ? 0 : expiresMs,
-      text: data?.[entry] ?? '',
+      text: map.data?.[entry] ?? '',
     }
   }
 
   async #remove(place: string): Promise<void> {
-    try {
-      await this.#client.delete(this.#path(planMapName(place)))
-    } catch (error) {
-      if (!isNotFound(error)) throw error
-    }
+    const { name, namespace } = this.#ref(place)
+    await this.#client.delete(resourcePath('configmaps', name, namespace)).catch(expecting(isNotFound, undefined))
   }
 
-  #path(name: string): string {
-    return resourcePath('configmaps', name, this.#namespace)
+  #ref(place: string) {
+    return { name: planMapName(place), namespace: this.#namespace }
   }
 }

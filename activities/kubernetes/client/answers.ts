@@ -2,10 +2,18 @@
 import type { Dispatcher } from 'undici'
 import { printableStart } from '../../../core/values/printable.ts'
 import { jsonIn, notJson, piecesOf, readAtMost } from '../../limited-body.ts'
-import { ApiError } from './api-error.ts'
+import { ApiError, expecting, isNotFound } from './api-error.ts'
 
 /** A Kubernetes object as it travels. */
 export type Json = Record<string, unknown>
+
+/** Returns the object at a path; undefined when there is none. Errors: what else the API server answers. */
+export async function getIfAny(
+  client: { readonly get: (path: string) => Promise<Json> },
+  path: string,
+): Promise<Json | undefined> {
+  return client.get(path).catch(expecting(isNotFound, undefined))
+}
 
 export interface ListResult {
   readonly items: readonly Json[]

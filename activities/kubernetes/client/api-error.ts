@@ -28,6 +28,19 @@ export function isConflict(error: unknown): boolean {
   return error instanceof ApiError && error.code === 409
 }
 
+/** Returns whether a request did nothing since the object is gone, or is another one by now. */
+export function isGoneOrOther(error: unknown): boolean {
+  return isNotFound(error) || isConflict(error)
+}
+
+/** For `catch`: returns `instead` where an error is expected, and throws any other one. */
+export function expecting<T>(isExpected: (error: unknown) => boolean, instead: T): (error: unknown) => T {
+  return (error) => {
+    if (isExpected(error)) return instead
+    throw error
+  }
+}
+
 /** Returns whether a watch or a list continuation requested a version that the server has forgotten. */
 export function isGone(error: unknown): boolean {
   return error instanceof ApiError && error.code === 410

@@ -7,8 +7,8 @@ import {
   type Ownership,
   ownershipOf,
 } from '../../../core/installation.ts'
-import type { Json } from './answers.ts'
-import { isConflict, isNotFound } from './api-error.ts'
+import { getIfAny, type Json } from './answers.ts'
+import { expecting, isConflict } from './api-error.ts'
 import type { KubernetesClient } from './client.ts'
 import { resourcePath } from './resources.ts'
 
@@ -44,13 +44,8 @@ export async function readOwnership(client: Client, own: Installation): Promise<
 }
 
 /** Returns the CRD with the marker; undefined when it is not installed. */
-export async function readMarkedCrd(client: Client): Promise<Json | undefined> {
-  try {
-    return await client.get(crdPath)
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+export function readMarkedCrd(client: Client): Promise<Json | undefined> {
+  return getIfAny(client, crdPath)
 }
 
 /**
@@ -85,13 +80,8 @@ function isReleased(crd: Json): boolean {
 export async function writeMarker(client: Client, crd: Json, installation: Installation): Promise<boolean> {
   const { resourceVersion } = crd['metadata'] as Metadata
   const annotations = { [installationAnnotation]: installationText(installation) }
-  try {
-    await client.mergePatch(crdPath, { metadata: { resourceVersion, annotations } })
-    return true
-  } catch (error) {
-    if (isConflict(error)) return false
-    throw error
-  }
+  const patch = { metadata: { resourceVersion, annotations } }
+  return client.mergePatch(crdPath, patch).then(() => true, expecting(isConflict, false))
 }
 
 /** Returns why this installation does no work, with the remedy. Undefined when it may work. */

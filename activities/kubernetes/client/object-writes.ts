@@ -4,7 +4,7 @@ import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { decodeNode } from '../cache/decode.ts'
 import type { ClaimRef } from '../contract.ts'
 import type { WriteDeps } from '../parts.ts'
-import { isNotFound } from './api-error.ts'
+import { getIfAny } from './answers.ts'
 import { guardedPatch } from './json-patch.ts'
 import { type Patch, patchOf, writeOptimistically } from './optimistic-write.ts'
 import { resourcePath } from './resources.ts'
@@ -91,12 +91,8 @@ export function updateNode(deps: WriteDeps, name: string, change: (node: Node) =
     inTurn: (section) => deps.client.inTurn(path, section),
     cached: () => deps.cache.nodes.get(name),
     live: async () => {
-      try {
-        return decodeNode(await deps.client.get(path))
-      } catch (error) {
-        if (isNotFound(error)) return undefined
-        throw error
-      }
+      const json = await getIfAny(deps.client, path)
+      return json && decodeNode(json)
     },
     write: (node) => {
       const patch = change(node)

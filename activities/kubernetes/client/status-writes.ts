@@ -9,8 +9,7 @@ import type { Condition, NodeClaim, NodeOverlay, NodePool } from '../../../core/
 import { decodeNodeClaim, decodeNodeClass, decodeNodeOverlay, decodeNodePool } from '../cache/decode.ts'
 import { subject } from '../event-recorder.ts'
 import type { WriteDeps } from '../parts.ts'
-import type { Json } from './answers.ts'
-import { isNotFound } from './api-error.ts'
+import { getIfAny, type Json } from './answers.ts'
 import { lockedPatch, type Patch, writeOptimistically } from './optimistic-write.ts'
 import { type ResourceName, resourcePath } from './resources.ts'
 
@@ -83,15 +82,11 @@ export async function liveObject<K extends StatusKind>(
   ref: ObjectRef,
 ): Promise<Objects[K] | undefined> {
   const { resource, decode } = accesses[kind]
-  try {
-    const json = await deps.client.get(resourcePath(resource, ref.name))
-    deps.cache.upsert(kind, json)
-    const object = decode(json)
-    return object.metadata.uid === ref.uid && !deps.cache.hides(object) ? object : undefined
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+  const json = await getIfAny(deps.client, resourcePath(resource, ref.name))
+  if (json === undefined) return undefined
+  deps.cache.upsert(kind, json)
+  const object = decode(json)
+  return object.metadata.uid === ref.uid && !deps.cache.hides(object) ? object : undefined
 }
 
 /**

@@ -2,7 +2,7 @@ import { conditionOf, withoutCondition } from '../../../core/conditions.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { isReschedulable } from '../../../core/pods/pod-rules.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
-import { isNotFound } from '../client/api-error.ts'
+import { getIfAny } from '../client/answers.ts'
 import { liveClaim, updateClaim, updateClaimStatus, updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { ClaimRef } from '../contract.ts'
@@ -47,12 +47,9 @@ export async function releaseCandidate(
 }
 
 async function untaint(deps: CommandObjectsDeps, nodeName: string): Promise<void> {
-  try {
-    deps.cache.upsert('Node', await deps.client.get(resourcePath('nodes', nodeName)))
-  } catch (error) {
-    if (isNotFound(error)) return
-    throw error
-  }
+  const node = await getIfAny(deps.client, resourcePath('nodes', nodeName))
+  if (node === undefined) return
+  deps.cache.upsert('Node', node)
   await updateNode(deps, nodeName, (current) =>
     current.taints.some((taint) => taint.key === taintKeys.disrupted) &&
     current.metadata.deletionTimestamp === undefined

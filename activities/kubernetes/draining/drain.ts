@@ -14,7 +14,7 @@ import { timeText } from '../../../core/values/time.ts'
 import { untilDeadline, whenAborted } from '../../abortable-wait.ts'
 import { activityScope } from '../../activity-context.ts'
 import { budgetsTopic, type ClusterChange, claimTopic, nodeTopic } from '../cache/change-feed.ts'
-import { isNotFound } from '../client/api-error.ts'
+import { getIfAny } from '../client/answers.ts'
 import { cachedClaim, liveClaim, setClaimConditions } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { ClaimRef, DrainOutcome } from '../contract.ts'
@@ -294,13 +294,8 @@ async function attachmentsInTheWay(
 async function volumesOf(deps: VolumesDeps, pod: Pod): Promise<readonly string[]> {
   const names = await Promise.all(
     pod.persistentVolumeClaims.map(async (name) => {
-      try {
-        const claim = await deps.client.get(resourcePath('persistentvolumeclaims', name, pod.metadata.namespace))
-        return (claim['spec'] as { volumeName?: string }).volumeName ?? []
-      } catch (error) {
-        if (isNotFound(error)) return []
-        throw error
-      }
+      const claim = await getIfAny(deps.client, resourcePath('persistentvolumeclaims', name, pod.metadata.namespace))
+      return (claim?.['spec'] as { volumeName?: string } | undefined)?.volumeName ?? []
     }),
   )
   return names.flat()

@@ -8,6 +8,7 @@ import { pauseFor } from '../../activity-context.ts'
 import { inParallel } from '../../concurrency.ts'
 import { milestones } from '../../telemetry/milestones.ts'
 import { decodeNode } from '../cache/decode.ts'
+import { getIfAny } from '../client/answers.ts'
 import { isConflict, isNotFound } from '../client/api-error.ts'
 import { claimBeingDeleted, setClaimConditions, updateClaim, updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
@@ -138,13 +139,9 @@ function isGoneWithoutFinalizers({ metadata: { deletionTimestamp, finalizers } }
 
 /** Returns a Node as it is; undefined when it is gone. */
 async function currentNode(deps: FinalizeDeps, { metadata }: Node): Promise<Node | undefined> {
-  try {
-    const current = decodeNode(await deps.client.get(resourcePath('nodes', metadata.name)))
-    return current.metadata.uid === metadata.uid ? current : undefined
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+  const json = await getIfAny(deps.client, resourcePath('nodes', metadata.name))
+  const current = json && decodeNode(json)
+  return current?.metadata.uid === metadata.uid ? current : undefined
 }
 
 /** Returns the patch that removes the finalizer; undefined where there is none. */

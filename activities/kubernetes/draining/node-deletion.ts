@@ -1,7 +1,7 @@
 import type { Node, Taint } from '../../../core/objects.ts'
 import { labels, taintKeys, terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { sameTaint } from '../../../core/taints.ts'
-import { isConflict, isNotFound } from '../client/api-error.ts'
+import { expecting, isGoneOrOther } from '../client/api-error.ts'
 import { updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { WriteDeps } from '../parts.ts'
@@ -37,12 +37,5 @@ export async function beginNodeDeletion(deps: NodeDeletionDeps, node: Node): Pro
 
 /** Requests the deletion of the Node with this UID. Returns whether it is gone already. */
 export async function deleteNode(deps: NodeDeletionDeps, { metadata: { name, uid } }: Node): Promise<boolean> {
-  try {
-    await deps.client.delete(resourcePath('nodes', name), { uid })
-    return false
-  } catch (error) {
-    // A conflict: another Node has the name by now.
-    if (!isNotFound(error) && !isConflict(error)) throw error
-    return true
-  }
+  return deps.client.delete(resourcePath('nodes', name), { uid }).then(() => false, expecting(isGoneOrOther, true))
 }

@@ -1,5 +1,4 @@
 import { parseCancellations } from '../../../api/kept/cancellations.ts'
-import type { Entries } from '../../../api/kept/document.ts'
 import {
   acceptedEntries,
   type Cancellations,
@@ -14,8 +13,7 @@ import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { stateNodes } from '../../../core/scheduling/state-nodes.ts'
 import { timeText } from '../../../core/values/time.ts'
 import { activityScope } from '../../activity-context.ts'
-import { isNotFound } from '../client/api-error.ts'
-import { writeConfigMap } from '../client/config-map.ts'
+import { findConfigMap, putConfigMap, writeConfigMap } from '../client/config-map.ts'
 import { liveClaim, updateClaim } from '../client/object-writes.ts'
 import { writeOptimistically } from '../client/optimistic-write.ts'
 import { resourcePath } from '../client/resources.ts'
@@ -93,41 +91,23 @@ async function refusalOf(deps: CancellationDeps, claim: NodeClaim): Promise<stri
 interface Stored {
   readonly cancellations: Cancellations
   /** Unset when there is no ConfigMap. */
-  readonly resourceVersion?: string
+  readonly version?: string
 }
 
 const mapRef = ({ namespace }: PauseDeps) => ({ name: cancellationsMap, namespace })
 
 async function read({ client, namespace, note }: PauseDeps): Promise<Stored | undefined> {
-  try {
-    const { data = {}, metadata } = (await client.get(resourcePath('configmaps', cancellationsMap, namespace))) as {
-      readonly data?: Entries
-      readonly metadata?: { readonly resourceVersion?: string }
-    }
-    const { cancellations, faults } = parseCancellations(data)
-    note?.(cancellationsMap, faults)
-    return { cancellations, resourceVersion: metadata?.resourceVersion ?? '' }
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+  const map = await findConfigMap(client, { name: cancellationsMap, namespace })
+  if (map === undefined) return undefined
+  const { cancellations, faults } = parseCancellations(map.data ?? {})
+  note?.(cancellationsMap, faults)
+  return { cancellations, version: map.metadata.resourceVersion }
 }
 
 /** Errors: a conflict, when another process has written since. */
 async function accept({ client, namespace, now }: CancellationDeps, claim: NodeClaim, stored: Stored): Promise<Stored> {
   const data = acceptedEntries(claim, stored.cancellations, now())
-  if (stored.resourceVersion === undefined)
-    await client.create(resourcePath('configmaps', undefined, namespace), {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: cancellationsMap, namespace },
-      data,
-    })
-  else
-    await client.mergePatch(resourcePath('configmaps', cancellationsMap, namespace), {
-      metadata: { resourceVersion: stored.resourceVersion },
-      data,
-    })
+  await putConfigMap(client, { name: cancellationsMap, namespace, version: stored.version }, { data })
   return stored
 }
 

@@ -4,7 +4,7 @@ import { asClaimed } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { subdomainErrors } from '../../../core/requirements/label-syntax.ts'
 import { decodeNode } from '../cache/decode.ts'
-import { isNotFound } from '../client/api-error.ts'
+import { getIfAny } from '../client/answers.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { Parts } from '../parts.ts'
 
@@ -59,14 +59,10 @@ export async function readNode(deps: ClaimNodesDeps, claim: NodeClaim): Promise<
   const vm = (providerId === undefined ? `${nodeNamePrefix}${claim.metadata.name}` : vmNameIn(providerId)).toLowerCase()
   // Status and name of a claim that was made by hand may hold any text, which must not become a request.
   if (subdomainErrors(nodeName ?? vm).length > 0) return undefined
-  try {
-    const json = await deps.client.get(resourcePath('nodes', nodeName ?? vm))
-    const node = decodeNode(json)
-    if (!isNodeOf(claim, node)) return undefined
-    deps.cache.upsert('Node', json)
-    return node
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+  const json = await getIfAny(deps.client, resourcePath('nodes', nodeName ?? vm))
+  if (json === undefined) return undefined
+  const node = decodeNode(json)
+  if (!isNodeOf(claim, node)) return undefined
+  deps.cache.upsert('Node', json)
+  return node
 }

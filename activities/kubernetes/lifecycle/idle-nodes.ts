@@ -3,7 +3,7 @@ import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
 import { isNodeOfSomeClaim, isOwnNodeOfVm, owningClaim } from '../../../core/node-claim/node-owner.ts'
 import type { Node } from '../../../core/objects.ts'
 import { inParallel } from '../../concurrency.ts'
-import { isNotFound } from '../client/api-error.ts'
+import { getIfAny } from '../client/answers.ts'
 import { updateNode } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { WriteDeps } from '../parts.ts'
@@ -62,14 +62,7 @@ async function claimExists({ cache, client }: WriteDeps, node: Node): Promise<bo
   if (cache.nodeClaims.by('byProviderId', node.providerId?.toLowerCase() ?? '').length > 0) return true
   const ofVm = node.metadata.name.startsWith(nodeNamePrefix) ? node.metadata.name.slice(nodeNamePrefix.length) : ''
   const names = new Set([owningClaim(node)?.name ?? '', ofVm].filter((name) => name !== ''))
-  for (const name of names) {
-    try {
-      await client.get(resourcePath('nodeclaims', name))
-      return true
-    } catch (error) {
-      if (!isNotFound(error)) throw error
-    }
-  }
+  for (const name of names) if ((await getIfAny(client, resourcePath('nodeclaims', name))) !== undefined) return true
   return false
 }
 

@@ -11,7 +11,7 @@ import { isReady } from '../../../core/node-claim/registration.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { timeText } from '../../../core/values/time.ts'
-import { isNotFound } from '../client/api-error.ts'
+import { getIfAny } from '../client/answers.ts'
 import { setClaimConditions } from '../client/object-writes.ts'
 import { lockedPatch } from '../client/optimistic-write.ts'
 import { resourcePath } from '../client/resources.ts'
@@ -105,14 +105,7 @@ function nextLook({ status }: NodeClaim, now: number): number {
 
 /** Whether the API server says that there is no Node of the name. An empty list, a refusal or no answer prove nothing. */
 async function isProvedGone({ client }: NodeGoneDeps, { status: { nodeName } }: NodeClaim): Promise<boolean> {
-  if (nodeName === undefined) return false
-  try {
-    await client.get(resourcePath('nodes', nodeName))
-    return false
-  } catch (error) {
-    if (isNotFound(error)) return true
-    throw error
-  }
+  return nodeName !== undefined && (await getIfAny(client, resourcePath('nodes', nodeName))) === undefined
 }
 
 /** Counts the claim on its NodePool, before it ends, if it may. A claim without a NodePool stands for itself. */

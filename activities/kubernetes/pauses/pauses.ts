@@ -11,9 +11,8 @@ import {
   storedPauses,
   wholeLoop,
 } from '../../../core/pauses/pauses.ts'
-import { isConflict, isNotFound } from '../client/api-error.ts'
-import { type KeptSource, readConfigMap, writeConfigMap } from '../client/config-map.ts'
-import { resourcePath } from '../client/resources.ts'
+import { expecting, isGoneOrOther } from '../client/api-error.ts'
+import { findConfigMap, type KeptSource, putConfigMap, readConfigMap, writeConfigMap } from '../client/config-map.ts'
 import type { PauseChange, PausesWritten } from '../contract.ts'
 
 const configMapName = 'joiner-pauses'
@@ -95,31 +94,14 @@ export async function removeOverPauses(
   { client, namespace }: PauseDeps,
   now: number,
 ): Promise<{ readonly pauses: Pauses; readonly removed: number }> {
-  const path = resourcePath('configmaps', configMapName, namespace)
-  try {
-    const { data = {}, metadata } = (await client.get(path)) as {
-      readonly data?: Readonly<Record<string, string>>
-      readonly metadata?: { readonly resourceVersion?: string }
-    }
-    const { inForce, over: ofDisruption } = storedPauses(data, 'disruption', now)
-    const over = [...ofDisruption, ...storedPauses(data, 'provisioning', now).over]
-    const removed = over.length === 0 ? 0 : await remove(over, metadata?.resourceVersion)
-    return { pauses: new Pauses(inForce), removed }
-  } catch (error) {
-    if (isNotFound(error)) return { pauses: new Pauses([]), removed: 0 }
-    throw error
-  }
-
-  async function remove(over: readonly string[], resourceVersion: string | undefined): Promise<number> {
-    try {
-      await client.mergePatch(path, {
-        metadata: { resourceVersion },
-        data: Object.fromEntries(over.map((key) => [key, null])),
-      })
-      return over.length
-    } catch (error) {
-      if (isConflict(error)) return 0
-      throw error
-    }
-  }
+  const ref = { name: configMapName, namespace }
+  const map = await findConfigMap(client, ref)
+  if (map === undefined) return { pauses: new Pauses([]), removed: 0 }
+  const { inForce, over: ofDisruption } = storedPauses(map.data ?? {}, 'disruption', now)
+  const over = [...ofDisruption, ...storedPauses(map.data ?? {}, 'provisioning', now).over]
+  const place = { ...ref, version: map.metadata.resourceVersion }
+  const data = Object.fromEntries(over.map((key) => [key, null]))
+  const written =
+    over.length > 0 && (await putConfigMap(client, place, { data }).catch(expecting(isGoneOrOther, undefined)))
+  return { pauses: new Pauses(inForce), removed: written ? over.length : 0 }
 }
