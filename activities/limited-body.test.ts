@@ -1,7 +1,8 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
+import { jsonIn } from '../core/values/json.ts'
 import { pass, useFakeTime } from '../test/fakes/time.ts'
-import { jsonIn, notJson, piecesOf, readAtMost, readWhole } from './limited-body.ts'
+import { notJson, piecesOf, readAtMost, readWhole } from './limited-body.ts'
 
 useFakeTime()
 

@@ -67,16 +67,6 @@ export interface AnswerText {
   readonly contentType: string | undefined
 }
 
-/** Returns the JSON object (or list) of an answer that promises one; undefined: it is something else. */
-export function jsonIn(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
 /** Says that an answer is not the JSON that it promised: it comes from something between, such as a proxy. */
 export function notJson(what: string, { text, contentType = 'none' }: AnswerText): string {
   const start = text === '' ? 'no body' : `"${printableStart(text, 200)}"`

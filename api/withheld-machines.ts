@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { shortened } from '../core/values/shortened.ts'
+import { shortened } from '../core/values/texts.ts'
 import { timeText } from '../core/values/time.ts'
 import {
   count,

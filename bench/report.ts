@@ -32,3 +32,11 @@ export function percentile(values: readonly number[], percent: number): number {
   if (found === undefined) throw new Error('there is no percentile of no values')
   return found
 }
+
+/** Returns the greater of the two middle ones where their number is even. */
+export function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+}
+
+/** Milliseconds as tables show them. */
+export const ms = (value: number) => value.toFixed(value < 10 ? 1 : 0)

@@ -1,4 +1,5 @@
 import type { Condition, ObjectMeta } from './objects.ts'
+import { compareText } from './values/texts.ts'
 import { timeText } from './values/time.ts'
 
 export interface ConditionContext {
@@ -161,7 +162,7 @@ function readiness(
 ): ConditionChange {
   const open = conditions
     .filter((c) => types.includes(c.type) && (c.status !== 'True' || c.observedGeneration !== generation))
-    .sort((a, b) => compareTexts(transitionOf(b), transitionOf(a)))
+    .sort((a, b) => compareText(transitionOf(b), transitionOf(a)))
   const unowned = whyUnowned(conditions)
   if (unowned !== undefined) return { type: root, status: 'False', reason: instanceNotOwned, message: unowned }
   const gone = conditionOf(conditions, nodeGone)
@@ -179,13 +180,9 @@ function readiness(
 function sortConditions(conditions: readonly Condition[]): readonly Condition[] {
   return [...conditions].sort((a, b) => {
     if ((a.type === root) !== (b.type === root)) return a.type === root ? 1 : -1
-    return compareTexts(transitionOf(a), transitionOf(b))
+    return compareText(transitionOf(a), transitionOf(b))
   })
 }
 
 // RFC 3339 times in UTC with whole seconds sort as texts.
 const transitionOf = (condition: Condition): string => condition.lastTransitionTime ?? ''
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
-}

@@ -1,3 +1,4 @@
+import { jsonIn } from './values/json.ts'
 /** One installation of Joiner in a cluster. */
 export interface Installation {
   /** Name of the Helm release. */
@@ -29,24 +30,15 @@ export function installationText({ release, namespace, uid }: Installation): str
 /** Returns the owner of the CRDs by the annotation. An unreadable one is foreign. */
 export function ownershipOf(annotation: string | undefined, own: Installation): Ownership {
   if (annotation === undefined || annotation === '') return { kind: 'unclaimed' }
-  const owner = parse(annotation)
+  const owner = jsonIn<Installation>(annotation)
   if (owner?.release !== own.release || owner.namespace !== own.namespace) return { kind: 'foreign', owner: annotation }
   return owner.uid === own.uid ? { kind: 'ours' } : { kind: 'unclaimed' }
 }
 
 /** Returns a description of an installation, from its annotation. */
 export function describeInstallation(annotation: string): string {
-  const owner = parse(annotation)
+  const owner = jsonIn<Installation>(annotation)
   // Quoted as JSON, so that foreign text cannot move the cursor of a terminal.
   if (owner?.release === undefined || owner.namespace === undefined) return JSON.stringify(annotation.slice(0, 200))
   return `release ${JSON.stringify(owner.release)} in namespace ${JSON.stringify(owner.namespace)}`
-}
-
-function parse(annotation: string): Partial<Installation> | undefined {
-  try {
-    const value: unknown = JSON.parse(annotation)
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -4,7 +4,7 @@ import type { Node, Pod } from './objects.ts'
 import { isDaemonPod, isMirrorPod, isTerminal } from './pods/pod-rules.ts'
 import { taintKeys, terminationFinalizer } from './requirements/labels.ts'
 import { sameTaint } from './taints.ts'
-import { shortened } from './values/shortened.ts'
+import { shortened } from './values/texts.ts'
 
 /** A VM as Nodes name it. */
 export interface NamedVm {

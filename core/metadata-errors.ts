@@ -1,7 +1,7 @@
 import { labelValueErrors, qualifiedNameErrors, subdomainErrors } from './requirements/label-syntax.ts'
 import type { FieldError } from './values/field-error.ts'
 import { isObject } from './values/json.ts'
-import { shortened } from './values/shortened.ts'
+import { quoted, shortened, textOf } from './values/texts.ts'
 
 /** Bytes of all annotations of an object, keys and values. */
 const maxAnnotationBytes = 256 * 1024
@@ -81,14 +81,7 @@ function entriesOf(map: unknown): readonly (readonly [string, string])[] {
   return isObject(map) ? Object.entries(map).map(([key, value]) => [key, textOf(value)] as const) : []
 }
 
-/** Never fails, as `String` would on a map with a key such as `toString`. */
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
-}
-
 const listOf = (list: unknown): readonly unknown[] => (Array.isArray(list) ? list : [])
-
-const quoted = (text: string) => JSON.stringify(shortened(text))
 
 /** Returns the bytes of a text in UTF-8; `core` may not use an encoder. */
 export function utf8Length(text: string): number {

@@ -5,7 +5,7 @@ import type { Node, NodeClaim, Pod } from '../../core/objects.ts'
 import { isTerminal, podName } from '../../core/pods/pod-rules.ts'
 import type { SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 import { unschedulableText } from '../../core/scheduling/unschedulable-text.ts'
-import { shortened } from '../../core/values/shortened.ts'
+import { shortened } from '../../core/values/texts.ts'
 import type { ClusterChange } from '../kubernetes/cache/change-feed.ts'
 
 import { type BufferState, bufferStates } from './buffer-states.ts'

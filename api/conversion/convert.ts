@@ -1,4 +1,5 @@
 import { isObject } from '../../core/values/json.ts'
+import { textOf } from '../../core/values/texts.ts'
 import { annotationsOf, mapObject, newNodeSpec, nodeClassAnnotation, oldNodeSpec, withAnnotations } from './fields.ts'
 import { newNodePool, oldNodePool } from './node-pool.ts'
 import { applied, changes, type Groups, type Json, readChanges, without } from './residue.ts'
@@ -87,11 +88,6 @@ function check(object: unknown, wanted: string): Checked {
   const target: Version = wanted === `${group}/v1` ? 'v1' : 'v1beta1'
   const other: Version = target === 'v1' ? 'v1beta1' : 'v1'
   return { kind: 'checked', source: object, change: changers[target], back: changers[other], target }
-}
-
-/** Never throws, as `String` would on a map with a key such as `toString`. */
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
 const shapes: Readonly<Record<string, readonly string[]>> = {

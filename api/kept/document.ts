@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isObject, mostLevels } from '../../core/values/json.ts'
 import { printable, printableStart } from '../../core/values/printable.ts'
-import { shortened } from '../../core/values/shortened.ts'
+import { shortened } from '../../core/values/texts.ts'
 import { valueAt, valueText } from '../shapes/shape.ts'
 
 // Documents that Joiner keeps in ConfigMaps. Each is read whole or not at all: whoever may write ConfigMaps of its namespace, and a version that wrote

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { FieldError } from '../../core/values/field-error.ts'
 import { isObject } from '../../core/values/json.ts'
-import { shortened } from '../../core/values/shortened.ts'
+import { shortened } from '../../core/values/texts.ts'
 import { type CrdExtensions, crdExtensions } from '../fields.ts'
 import { valueAt } from '../shapes/shape.ts'
 import { CelScope, compileCel } from './cel.ts'

@@ -1,7 +1,7 @@
 // What is wrong with a value that a schema refuses, in the words of the shapes: what it is, and what to write.
 import type { z } from 'zod'
 import { isObject } from '../../core/values/json.ts'
-import { shortened } from '../../core/values/shortened.ts'
+import { shortened } from '../../core/values/texts.ts'
 import { choice, textRemedy, valueText } from '../shapes/shape.ts'
 
 type Issue = z.core.$ZodIssue

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isObject } from '../../core/values/json.ts'
 import { printable } from '../../core/values/printable.ts'
 import { parseQuantity } from '../../core/values/quantity.ts'
-import { shortened } from '../../core/values/shortened.ts'
+import { shortened } from '../../core/values/texts.ts'
 
 // Shapes of data that somebody else wrote. Each error of a shape is the remedy: what would be right.
 

@@ -1,5 +1,5 @@
 import { isAlias, isMap, isScalar, isSeq, type LineCounter, type ParsedNode, Scalar } from 'yaml'
-import { mostLevels } from '../../core/values/json.ts'
+import { isObject, mostLevels } from '../../core/values/json.ts'
 import { printableStart } from '../../core/values/printable.ts'
 
 /** Why a document cannot be read, and where. */
@@ -119,7 +119,7 @@ class Reading {
     // A refused alias already has its problem.
     if (value === undefined) return []
     const maps: readonly unknown[] = Array.isArray(value) ? value : [value]
-    if (maps.every(isMapValue)) return maps
+    if (maps.every(isObject)) return maps
     if (node !== null) this.#problem(node, '<< merges maps; give the alias of one, or a list of them')
     return []
   }
@@ -129,10 +129,6 @@ class Reading {
       this.problems.push({ line: this.#lines.linePos(node.range[0]).line, message })
     return undefined
   }
-}
-
-function isMapValue(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Defines data properties, even under the name of a setter. */

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { circumstances, table } from '../report.ts'
+import { circumstances, median, ms, table } from '../report.ts'
 import { disruptionNamed } from '../workloads/disruption.ts'
 import { type DisruptionPeer, disruptionPeer, type OwnPass, ownPasses, type PeerPass } from './disruption-solvers.ts'
 
@@ -108,9 +108,3 @@ function peerCells(theirs: PeerPass, ownMs: number, ownSimulations: number): rea
     `${theirs.timedOut ? '> ' : ''}${(theirMs / ownMs).toFixed(1)} x (${each.toFixed(1)} x)`,
   ]
 }
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
-}
-
-const ms = (value: number) => value.toFixed(value < 10 ? 1 : 0)

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { circumstances, table } from '../report.ts'
+import { circumstances, median, ms, table } from '../report.ts'
 import { scenarioText, type Workload, workloads } from '../workloads/workloads.ts'
 import { ours, peer, type Round, type Solver } from './scheduling-solvers.ts'
 
@@ -93,9 +93,3 @@ function row(name: string, first: Round, warm: readonly Round[], theirs: readonl
     last === undefined ? '' : Math.max(...theirs.map(({ peakRSSMiB }) => peakRSSMiB)).toFixed(0),
   ]
 }
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
-}
-
-const ms = (value: number) => value.toFixed(value < 10 ? 1 : 0)

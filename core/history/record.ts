@@ -1,6 +1,6 @@
 // Changes of the facts of a lifecycle as it proceeds. All of them are pure: workflow code replays them.
 import { printable } from '../values/printable.ts'
-import { shortened } from '../values/shortened.ts'
+import { shortened } from '../values/texts.ts'
 import type { Death, LifeFacts, RefusedCapacity, VmSpan } from './life.ts'
 
 export const longestMessage = 200

@@ -1,4 +1,4 @@
-import { shortened } from '../values/shortened.ts'
+import { shortened } from '../values/texts.ts'
 
 /** Prefix of the names of VMs and their computers; the NodeClaim's name follows (reference/azure-provider.md 4.1). */
 export const nodeNamePrefix = 'aks-'

@@ -2,7 +2,7 @@ import { parseGoDuration } from '../values/duration.ts'
 import { canonicalIp } from '../values/ip.ts'
 import { isDeeper, mostLevels } from '../values/json.ts'
 import { compareQuantity, parseQuantity, zero } from '../values/quantity.ts'
-import { shortened } from '../values/shortened.ts'
+import { shortened } from '../values/texts.ts'
 
 /** Annotation in which the conversion keeps the `kubelet` of a v1beta1 template, as JSON (Karpenter 1.0). */
 export const kubeletAnnotation = 'compatibility.karpenter.sh/v1beta1-kubelet-conversion'

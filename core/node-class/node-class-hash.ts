@@ -1,5 +1,6 @@
 import { parseGoDuration } from '../values/duration.ts'
 import { bool, int32, int64, list, struct, text } from '../values/struct-hash.ts'
+import { capitalized } from '../values/texts.ts'
 
 /** Version of the hash. It changes with the hashed fields; claims are then stamped again instead of drifting. */
 export const nodeClassHashVersion = 'v3'
@@ -23,14 +24,12 @@ type Hash = (value: never) => bigint | undefined
 /** A field: its name in manifests, how it is hashed, and its name in Go where that is not the same with a capital. */
 type Field = readonly [name: string, hash: Hash, goName?: string]
 
-const capital = (name: string) => name.charAt(0).toUpperCase() + name.slice(1)
-
 /** Returns a hash of an object by its Go type's name and its fields in Go's order. */
 function object(type: string, fields: readonly Field[]): (value: Readonly<Record<string, unknown>>) => bigint {
   return (value) =>
     struct(
       type,
-      fields.map(([name, hash, goName = capital(name)]) => {
+      fields.map(([name, hash, goName = capitalized(name)]) => {
         const field = value[name]
         return [goName, field === undefined || field === null ? undefined : hash(field as never)]
       }),

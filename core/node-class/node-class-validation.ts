@@ -2,7 +2,7 @@ import { nodeClassNameErrors } from '../node-claim/node-names.ts'
 import { parseGoDuration } from '../values/duration.ts'
 import type { FieldError } from '../values/field-error.ts'
 import { parseQuantity, type Quantity } from '../values/quantity.ts'
-import { shortened } from '../values/shortened.ts'
+import { quoted } from '../values/texts.ts'
 
 type Path = FieldError['path']
 
@@ -87,8 +87,6 @@ function localDnsErrors(localDns: JudgedNodeClassSpec['localDNS'] = {}): readonl
     ),
   )
 }
-
-const quoted = (text: string) => JSON.stringify(shortened(text))
 
 // Values that kubelet accepts in allowedUnsafeSysctls (kubernetes/kubernetes, pkg/kubelet/sysctl/allowlist.go): with any other it does not start.
 

@@ -1,6 +1,6 @@
 import type { NodePool } from '../objects.ts'
 import { annotations } from '../requirements/labels.ts'
-import { shortened } from '../values/shortened.ts'
+import { shortened } from '../values/texts.ts'
 
 const factor = /^\d{1,6}(\.\d{1,6})?$/
 

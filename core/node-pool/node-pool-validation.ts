@@ -9,7 +9,7 @@ import { allows } from '../requirements/requirement.ts'
 import { requirementErrors, restriction } from '../requirements/requirement-rules.ts'
 import type { Requirements } from '../requirements/requirements.ts'
 import { errorText, type FieldError } from '../values/field-error.ts'
-import { shortened } from '../values/shortened.ts'
+import { shortened } from '../values/texts.ts'
 import { fallbackPriceErrors } from './fallback-price.ts'
 import { templateRequirements } from './node-claim-template.ts'
 

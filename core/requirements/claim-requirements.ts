@@ -1,5 +1,5 @@
 import { refusedKey } from '../node-claim/claim-keys.ts'
-import { shortened } from '../values/shortened.ts'
+import { shortened } from '../values/texts.ts'
 import { labelValueErrors, qualifiedNameErrors } from './label-syntax.ts'
 import { labels } from './labels.ts'
 import { describe, type Requirement } from './requirement.ts'

@@ -1,5 +1,5 @@
 import type { RequirementSpec } from '../objects.ts'
-import { shortened } from '../values/shortened.ts'
+import { shortened } from '../values/texts.ts'
 import { labelValueErrors, qualifiedNameErrors } from './label-syntax.ts'
 import { isRestrictedLabel, knownValues, normalizedLabel } from './labels.ts'
 

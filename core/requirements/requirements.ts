@@ -40,7 +40,8 @@ export function merge(base: Requirements, added: Iterable<Requirement>): Require
   return merged
 }
 
-const canBeAbsent = (set: Requirement) => {
+/** Whether a node without the label meets the requirement. */
+export function canBeAbsent(set: Requirement): boolean {
   const operator = operatorOf(set)
   return operator === 'NotIn' || operator === 'DoesNotExist'
 }

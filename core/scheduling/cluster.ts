@@ -18,8 +18,8 @@ import { requirementErrors } from '../requirements/requirement-rules.ts'
 import { podRequirements } from '../requirements/requirements.ts'
 import { mergeResources, type Resources } from '../resources.ts'
 import { integerQuantity } from '../values/quantity.ts'
+import { compareText } from '../values/texts.ts'
 import type { NodePoolOption, SchedulingOptions, SchedulingSnapshot } from './snapshot.ts'
-import { compareText } from './solver/waiting-pods.ts'
 import {
   capacityOf,
   isBeingEmptied,

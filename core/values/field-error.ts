@@ -1,5 +1,5 @@
 import { printable } from './printable.ts'
-import { shortened } from './shortened.ts'
+import { shortened } from './texts.ts'
 
 /** An error in a field of an object. */
 export interface FieldError {

@@ -13,3 +13,13 @@ export function isDeeper(value: unknown, levels: number): boolean {
   for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], levels - 1)) return true
   return false
 }
+
+/** Returns the JSON object (or list) of a text that should be one; undefined: it is something else. */
+export function jsonIn<T = object>(text: string): Partial<T> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,4 +1,4 @@
-import { shortened } from '../../core/values/shortened.ts'
+import { shortened } from '../../core/values/texts.ts'
 import { percent } from './words.ts'
 
 /** How a text looks in a terminal with colours. */

@@ -1,7 +1,7 @@
 // How a count, a time span, an amount and a share are written, in a terminal, in a file and on the page of `joiner ui`.
 import { printable } from '../../core/values/printable.ts'
 
-export { shortened } from '../../core/values/shortened.ts'
+export { shortened } from '../../core/values/texts.ts'
 
 /** Hours of a month, as clouds count them in their price lists. */
 export const hoursOfMonth = 730

@@ -6,7 +6,8 @@ import {
   type PipelineResponse,
   RestError,
 } from '@azure/core-rest-pipeline'
-import { jsonIn, mostPages, notJson, readWhole } from '../../limited-body.ts'
+import { jsonIn } from '../../../core/values/json.ts'
+import { mostPages, notJson, readWhole } from '../../limited-body.ts'
 
 /** Longest wait for the headers of an answer. */
 const headersMs = 30_000

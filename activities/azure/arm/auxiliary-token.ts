@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { HttpClient, PipelinePolicy } from '@azure/core-rest-pipeline'
-import { jsonIn, readAtMost } from '../../limited-body.ts'
+import { jsonIn } from '../../../core/values/json.ts'
+import { readAtMost } from '../../limited-body.ts'
 import { plainGet } from '../answers/plain-get.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { armScope } from './clouds.ts'

@@ -1,5 +1,6 @@
 import type { HttpClient } from '@azure/core-rest-pipeline'
-import { jsonIn, notJson, readWhole } from '../../limited-body.ts'
+import { jsonIn } from '../../../core/values/json.ts'
+import { notJson, readWhole } from '../../limited-body.ts'
 import { plainGet } from '../answers/plain-get.ts'
 import { type PriceItem, pricesOf, type RegionPrices } from './pricing.ts'
 

@@ -1,8 +1,10 @@
 import type { NodeClassSpec } from '../../../api/objects.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { parseGoDuration } from '../../../core/values/duration.ts'
 import { quantity } from '../../../core/values/quantity.ts'
 import { resolveImageFamily } from '../node-class/images.ts'
 import type { KubeletSettings, NodeClassSettings } from '../node-class/node-class-settings.ts'
+import { seconds } from '../node-config/node-dns.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 type LocalDns = NonNullable<NodeClassSpec['localDNS']>
@@ -22,7 +24,7 @@ export function osSku(nodeClass: NodeClassSettings, kubernetesVersion: string): 
 /** Returns the kubelet's settings of a machine. Sizes are in MiB; a duration of zero means the kubelet's own. */
 export function machineKubelet(kubelet: KubeletSettings): Fields {
   const { cpuCFSQuotaPeriod: period, containerLogMaxSize, podPidsLimit } = kubelet
-  return withoutUnset({
+  return defined({
     cpuManagerPolicy: kubelet.cpuManagerPolicy,
     cpuCfsQuota: kubelet.cpuCFSQuota,
     cpuCfsQuotaPeriod: period === undefined || parseGoDuration(period) === 0n ? undefined : period,
@@ -41,7 +43,7 @@ export function machineKubelet(kubelet: KubeletSettings): Fields {
 export function machineLinux(os: NodeClassSpec['linuxOSConfig']): Fields | undefined {
   if (os === undefined || Object.keys(os).length === 0) return undefined
   const { swapFileSize, transparentHugePageEnabled, transparentHugePageDefrag, sysctls } = os
-  return withoutUnset({
+  return defined({
     swapFileSizeMB: swapFileSize === undefined ? undefined : inMebibytes(swapFileSize),
     transparentHugePageEnabled,
     transparentHugePageDefrag,
@@ -62,7 +64,7 @@ function sysctlName(name: string): string {
 export function machineDns({ spec, localDnsEnabled }: NodeClassSettings): Fields | undefined {
   if (spec.localDNS === undefined) return undefined
   const { vnetDNSOverrides, kubeDNSOverrides } = spec.localDNS
-  return withoutUnset({
+  return defined({
     mode: localDnsEnabled ? 'Required' : 'Disabled',
     vnetDNSOverrides: overrides(vnetDNSOverrides),
     kubeDNSOverrides: overrides(kubeDNSOverrides),
@@ -83,10 +85,4 @@ function overrides(zones: readonly DnsZone[] | undefined): Fields | undefined {
   )
 }
 
-const seconds = (duration: string) => Number((parseGoDuration(duration) ?? 0n) / 1_000_000_000n)
-
 const inMebibytes = (size: string) => Number(quantity(size).nano / mebibyte)
-
-function withoutUnset(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-}

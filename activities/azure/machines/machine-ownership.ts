@@ -2,6 +2,7 @@ import { parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { printableStart } from '../../../core/values/printable.ts'
+import { isSameText } from '../../../core/values/texts.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { claimIdentity } from '../launch/claim-vm.ts'
 import type { ClusterIdentity } from '../launch/ownership.ts'
@@ -23,9 +24,9 @@ export function whyElsewhere({ metadata, status }: NodeClaim, scope: Scope): str
   if (id === undefined)
     return `has the annotation ${annotations.aksMachine} "${shown}", which is not the id of a machine`
   const isHere =
-    isSame(id.subscriptionId, scope.subscriptionId) &&
-    isSame(id.resourceGroup, scope.clusterResourceGroup) &&
-    isSame(id.cluster, scope.clusterName)
+    isSameText(id.subscriptionId, scope.subscriptionId) &&
+    isSameText(id.resourceGroup, scope.clusterResourceGroup) &&
+    isSameText(id.cluster, scope.clusterName)
   if (!isHere)
     return `names the machine ${shown}, and this is cluster "${scope.clusterName}" in resource group "${scope.clusterResourceGroup}" of subscription ${scope.subscriptionId}; correct CLUSTER_NAME and ARM_RESOURCE_GROUP if that is wrong`
   // Of a machine that is being made the VM is not known yet.
@@ -43,7 +44,7 @@ export function vmNameOf(
     /^azure:\/\/\/subscriptions\/([^/]+)\/resourceGroups\/([^/]+)\/providers\/Microsoft\.Compute\/virtualMachines\/([^/]+)$/i.exec(
       status.providerId ?? '',
     ) ?? []
-  return isSame(subscription, subscriptionId) && isSame(group, nodeResourceGroup) ? name : undefined
+  return isSameText(subscription, subscriptionId) && isSameText(group, nodeResourceGroup) ? name : undefined
 }
 
 /** Returns why a machine is not proven to be a NodeClaim's; to follow "it". Undefined: it is the claim's. */
@@ -52,7 +53,7 @@ export function whyNotOwn({ properties }: AksMachine, claim: NodeClaim, scope: S
   const { providerId } = claim.status
   // A machine that was made again has another VM than the claim's status says. Its tag proves more than that.
   const isProven = providerId === undefined || tagOf(properties?.tags, tagKeys.claimUid) === claim.metadata.uid
-  if (!isProven && !isSame(vm, providerId))
+  if (!isProven && !isSameText(vm, providerId))
     return `has the VM "${properties?.resourceId ?? ''}", and status.providerID is "${printableStart(claim.status.providerId ?? '', 300)}"`
   return whyForeignTags(properties?.tags, claim, scope)
 }
@@ -82,8 +83,4 @@ export function claimNameIn(tags: Tags, { clusterName, clusterUid }: ClusterIden
   const [cluster, uid] = [tagOf(tags, tagKeys.cluster), tagOf(tags, tagKeys.clusterUid)]
   if (cluster !== clusterName || (uid !== undefined && uid !== clusterUid)) return undefined
   return tagOf(tags, tagKeys.aksMachine)
-}
-
-function isSame(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase()
 }

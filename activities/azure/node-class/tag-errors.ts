@@ -1,6 +1,6 @@
 import type { NodeClass, NodeClassSpec } from '../../../api/objects.ts'
 import { errorText, type FieldError } from '../../../core/values/field-error.ts'
-import { shortened } from '../../../core/values/shortened.ts'
+import { quoted } from '../../../core/values/texts.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { azureTagName, isReserved } from '../launch/tags.ts'
 
@@ -90,5 +90,3 @@ function countErrors(byName: ReadonlyMap<string, readonly Tag[]>, own: number): 
     `leads to ${tags.length + own} tags of a node (${counts.join(', ')} and ${own} of Joiner's), and Azure takes ${mostTags}; remove ${excess} of ${names.join(', ')}${more}`,
   ]
 }
-
-const quoted = (text: string) => JSON.stringify(shortened(text))

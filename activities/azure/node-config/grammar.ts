@@ -1,7 +1,7 @@
 import type { NodeConfig } from '../../../api/node-config/schema.ts'
 import { kubeletAnnotation } from '../../../core/node-class/kubelet-conversion.ts'
 import { labelValueErrors, qualifiedNameErrors } from '../../../core/requirements/label-syntax.ts'
-import { shortened } from '../../../core/values/shortened.ts'
+import { shortened } from '../../../core/values/texts.ts'
 import { outboundCommand } from './bootstrap.ts'
 import { isFlagValue } from './flag-grammar.ts'
 

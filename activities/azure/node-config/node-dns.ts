@@ -61,5 +61,5 @@ function overrides(zones: readonly DnsZone[]): NonNullable<Profile['vnet_dns_ove
   )
 }
 
-/** Parses a duration, whose text the CRD's schema has checked. */
-const seconds = (duration: string) => Number((parseGoDuration(duration) ?? 0n) / 1_000_000_000n)
+/** Returns the whole seconds of a duration, whose text the CRD's schema has checked. */
+export const seconds = (duration: string) => Number((parseGoDuration(duration) ?? 0n) / 1_000_000_000n)

@@ -1,5 +1,5 @@
 import { conditionOf } from '../../../core/conditions.ts'
-import type { Node, NodeClaim } from '../../../core/objects.ts'
+import { isDeleting, type Node, type NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { forEachOf } from '../../concurrency.ts'
 import { updateClaim, updateNode } from '../../kubernetes/client/object-writes.ts'
@@ -24,7 +24,7 @@ const freshMs = 30_000
  */
 export async function demoteReserved(deps: DemotionDeps): Promise<void> {
   const all = [...deps.cache.nodeClaims.values()]
-  const claims = all.filter((claim) => !isLeaving(claim))
+  const claims = all.filter((claim) => !isDeleting(claim))
   const reserved = claims.filter(isReserved)
   if (reserved.length > 0) await deps.reservations.refresh(freshMs)
   const changes = ended(deps, all, reserved).map((one) => () => demote(deps, one))
@@ -46,8 +46,6 @@ async function demoteNode(deps: DemotionDeps, claimName: string): Promise<void> 
   if (isReserved(node) || node.metadata.labels[labels.reservationId] !== undefined)
     await updateNode(deps, node.metadata.name, onDemandLabels)
 }
-
-const isLeaving = ({ metadata }: NodeClaim) => metadata.deletionTimestamp !== undefined
 
 const isReserved = ({ metadata }: NodeClaim | Node) => metadata.labels[labels.capacityType] === 'reserved'
 const isOnDemand = ({ metadata }: NodeClaim) => metadata.labels[labels.capacityType] === 'on-demand'
@@ -115,7 +113,7 @@ function excessOf({ group, id, own }: Held, claims: readonly NodeClaim[]): numbe
   if (found?.isSettled !== true) return 0
   const allocated = new Set(found.allocated)
   const isIn = ({ metadata }: NodeClaim) => allocated.has(vmName(metadata.name).toLowerCase())
-  const discounted = claims.filter((claim) => (isOnDemand(claim) || isLeaving(claim)) && isIn(claim)).length
+  const discounted = claims.filter((claim) => (isOnDemand(claim) || isDeleting(claim)) && isIn(claim)).length
   const excess = found.allocated.length + found.others - found.capacity - discounted
   return Math.min(Math.max(0, excess), own.filter(isIn).length)
 }

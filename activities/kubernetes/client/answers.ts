@@ -1,7 +1,9 @@
 // Answers of the API server as they travel: objects, lists, events and errors.
+
 import type { Dispatcher } from 'undici'
+import { jsonIn } from '../../../core/values/json.ts'
 import { printableStart } from '../../../core/values/printable.ts'
-import { jsonIn, notJson, piecesOf, readAtMost } from '../../limited-body.ts'
+import { notJson, piecesOf, readAtMost } from '../../limited-body.ts'
 import { ApiError, expecting, isNotFound } from './api-error.ts'
 
 /** A Kubernetes object as it travels. */

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isObject } from '../../../core/values/json.ts'
 import { entryOf } from '../../../core/values/records.ts'
 
 /** One operation of a JSON patch (RFC 6902). */
@@ -33,8 +34,8 @@ function operations(patch: Fields, before: Fields, parent: string): readonly Ope
     const known = entryOf(before, key)
     if (Array.isArray(value)) return replaced(value, (known ?? []) as readonly unknown[], path)
     if (value === null) return [known === undefined ? absent(path) : { op: 'remove', path }]
-    if (!isFields(value)) return [{ op: 'add', path, value }]
-    return isFields(known) && Object.keys(known).length > 0 ? operations(value, known, path) : added(value, path)
+    if (!isObject(value)) return [{ op: 'add', path, value }]
+    return isObject(known) && Object.keys(known).length > 0 ? operations(value, known, path) : added(value, path)
   })
 }
 
@@ -55,8 +56,4 @@ function replaced(list: readonly unknown[], known: readonly unknown[], path: str
 /** Tests that a field is absent: API servers read a missing field as null. */
 function absent(path: string): Operation {
   return { op: 'test', path, value: null }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -2,7 +2,7 @@ import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf, dependents } from '../../../core/conditions.ts'
 import type { Condition, NodePool } from '../../../core/objects.ts'
 import type { Explanation } from '../../../core/scheduling/explain/explanation.ts'
-import { shortened } from '../../../core/values/shortened.ts'
+import { shortened } from '../../../core/values/texts.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 
 interface Unready {

@@ -1,5 +1,5 @@
 import { isTrue } from '../../../core/conditions.ts'
-import type { NodeClaim, NodePool } from '../../../core/objects.ts'
+import { isDeleting, type NodeClaim, type NodePool } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import type { ClusterCache } from '../../kubernetes/cache/cluster-cache.ts'
 import { perCache } from '../../kubernetes/cache/per-cache.ts'
@@ -51,15 +51,13 @@ class StaticMemory {
   #learn(before: NodeClaim | undefined, after: NodeClaim | undefined): void {
     const claim = after ?? before
     const pool = this.#cache.nodePools.get(claim?.metadata.labels[labels.nodePool] ?? '')
-    if (claim === undefined || before === undefined || pool?.isStatic !== true || isGoing(before)) return
+    if (claim === undefined || before === undefined || pool?.isStatic !== true || isDeleting(before)) return
     const [was, is] = [before, claim].map(({ status }) => isTrue(status.conditions, 'Registered'))
     if (is === true && was !== true) this.#backOff.succeeded(poolState(this.#cache, pool.metadata.name))
-    const hasEnded = after === undefined || isGoing(after)
+    const hasEnded = after === undefined || isDeleting(after)
     if (hasEnded && is !== true && claim.metadata.annotations[annotations.scaledDownTo] === undefined) this.failed(pool)
   }
 }
-
-const isGoing = ({ metadata }: NodeClaim) => metadata.deletionTimestamp !== undefined
 
 /** Returns the memory of the process with this cache. */
 export const staticMemoryOf = perCache(({ cache, now }: Pick<Parts, 'cache' | 'now'>) => new StaticMemory(cache, now))

@@ -1,6 +1,7 @@
 import { type Hold, holdText } from '../../node-claim/hold.ts'
 import { pauseText } from '../../pauses/pauses.ts'
 import { annotations, labels } from '../../requirements/labels.ts'
+import { capitalized } from '../../values/texts.ts'
 import { scoreOf, scoreText } from '../score.ts'
 import { type BlockingPod, type Cause, mostNamedPods } from './cause.ts'
 
@@ -102,8 +103,4 @@ function podsWithoutPlace({ pods, count }: { readonly pods: readonly BlockingPod
   const shown = pods.slice(0, mostNamedPods).map(({ name, constraint = '' }) => `${name} => ${constraint} `)
   const rest = count - mostNamedPods
   return `Not all pods would schedule, ${shown.join('')}${rest >= 0 ? ` and ${rest} other(s)` : ''}`
-}
-
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -1,8 +1,8 @@
 import { labels } from '../../requirements/labels.ts'
-import { allows } from '../../requirements/requirement.ts'
 import type { PlannedNodeClaim } from '../../scheduling/snapshot.ts'
 import type { Candidate } from '../candidates.ts'
 import type { Decision } from '../command.ts'
+import { allowsCapacityType } from '../replacement.ts'
 
 /** Most names of types in a text; the rest is only counted. */
 const mostTypes = 5
@@ -40,11 +40,6 @@ export function savingsText(savings: number): string {
 function typesText(types: readonly string[]): string {
   const rest = types.length - mostTypes
   return `${types.slice(0, mostTypes).join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`
-}
-
-function allowsCapacityType({ wanted }: PlannedNodeClaim, capacityType: string): boolean {
-  const own = wanted.get(labels.capacityType)
-  return own === undefined || allows(own, capacityType)
 }
 
 function onlyCapacityType(claim: PlannedNodeClaim): string {

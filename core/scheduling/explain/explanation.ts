@@ -1,4 +1,4 @@
-import { shortened } from '../../values/shortened.ts'
+import { shortened } from '../../values/texts.ts'
 import type { Waiting } from '../solver/waiting-pods.ts'
 import type { UnschedulableCause } from '../unschedulable.ts'
 import { unschedulableText } from '../unschedulable-text.ts'

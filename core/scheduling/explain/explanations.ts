@@ -1,8 +1,6 @@
-import type { InstanceType } from '../../instance-type.ts'
 import { labels } from '../../requirements/labels.ts'
 import { inValues, requirement } from '../../requirements/requirement.ts'
 import { merge } from '../../requirements/requirements.ts'
-import { membersOf } from '../offerings/bits.ts'
 import type { PoolIndex } from '../offerings/pool-index.ts'
 import { type ClaimTopology, OpenClaim, type Refusal } from '../open-claim.ts'
 import { type Level, levelOf, withoutRules } from '../solver/pod-shapes.ts'
@@ -11,6 +9,7 @@ import { choiceOf } from '../topology/concern.ts'
 import { trialOf } from '../trial.ts'
 import type { PoolRefusal, UnschedulableCause } from '../unschedulable.ts'
 import type { FinishedPass } from './finished-pass.ts'
+import { typesOf } from './funnel-types.ts'
 
 /**
  * Explains why pods found no place. The pass is over and nothing has changed since the last attempts. So each pod is tried once more on a new claim
@@ -123,10 +122,6 @@ function limitRefusal(pool: PoolIndex): PoolRefusal | undefined {
   const { name: nodePool } = pool
   if (pool.nodesExhausted) return { kind: 'node-limit', nodePool }
   return pool.withinLimits.some((word) => word !== 0) ? undefined : { kind: 'resource-limits', nodePool }
-}
-
-function typesOf(pool: PoolIndex, types: PoolIndex['usable']): readonly InstanceType[] {
-  return membersOf(types).map((type) => pool.index.types[type] as InstanceType)
 }
 
 function asTemplate(pool: PoolIndex) {

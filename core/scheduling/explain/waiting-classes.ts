@@ -1,6 +1,6 @@
 import type { Pod } from '../../objects.ts'
 import { podName } from '../../pods/pod-rules.ts'
-import { shortened } from '../../values/shortened.ts'
+import { shortened } from '../../values/texts.ts'
 
 /** Why one pod waits. Pods of the same `likeness` and state are a class. */
 export interface Standing extends Pick<WaitingClass, 'state' | 'cause' | 'finding' | 'funnel' | 'remedies'> {

@@ -1,7 +1,13 @@
 import { unclaimable } from '../../requirements/claim-requirements.ts'
 import { labels as labelKeys } from '../../requirements/labels.ts'
 import { allows, intersect, intersects, operatorOf, type Requirement } from '../../requirements/requirement.ts'
-import { isCompatible, merge, type Requirements, requirementsOfLabels } from '../../requirements/requirements.ts'
+import {
+  canBeAbsent,
+  isCompatible,
+  merge,
+  type Requirements,
+  requirementsOfLabels,
+} from '../../requirements/requirements.ts'
 
 /** Requirements that exist once: two are the same exactly when their ids are. The hostname is never among them. */
 export interface RequirementSet {
@@ -182,11 +188,6 @@ function stayDisjoint(base: Requirements, added: Requirements): boolean {
     if (!canBeAbsent(wanted) || operatorOf(own) === 'In') return true
   }
   return false
-}
-
-function canBeAbsent(set: Requirement): boolean {
-  const operator = operatorOf(set)
-  return operator === 'NotIn' || operator === 'DoesNotExist'
 }
 
 function textOf({ key, complement, values, gte, lte, minValues }: Requirement): string {

@@ -3,6 +3,7 @@ import type { Taint } from '../../objects.ts'
 import { labels, wellKnownLabels } from '../../requirements/labels.ts'
 import { merge, requirements } from '../../requirements/requirements.ts'
 import { entryOf } from '../../values/records.ts'
+import { compareText } from '../../values/texts.ts'
 import { keep, membersOf } from '../offerings/bits.ts'
 import { type PoolContext, PoolFacts } from '../offerings/pool-facts.ts'
 import { type RequirementSets, withoutHostname } from '../offerings/requirement-sets.ts'
@@ -12,7 +13,6 @@ import type { CountedNode } from '../topology/label-facts.ts'
 import { TopologyBase } from '../topology/topology-base.ts'
 import type { SolverMemory } from './memory.ts'
 import type { NodePlace } from './places.ts'
-import { compareText } from './waiting-pods.ts'
 
 /** Returns every pool, in the order of attempts. */
 export function indexPools(

@@ -1,6 +1,7 @@
 import type { InstanceType } from '../../instance-type.ts'
 import type { Taint } from '../../objects.ts'
 import { wellKnownLabels } from '../../requirements/labels.ts'
+import { compareText } from '../../values/texts.ts'
 import type { Amounts } from '../offerings/amounts.ts'
 import type { PoolFacts } from '../offerings/pool-facts.ts'
 import type { RequirementSets } from '../offerings/requirement-sets.ts'
@@ -15,7 +16,6 @@ import { ClaimFinisher } from './planned-claims.ts'
 import { PodClasses } from './pod-classes.ts'
 import type { Candidates, FacetFacts, LevelMaker, RequestFacts } from './pod-facts.ts'
 import { indexPools, indexTopology, nodePlace, reservationsOf } from './snapshot-index.ts'
-import { compareText } from './waiting-pods.ts'
 
 /** Shared state of passes over one snapshot. Passes only add results that were not computed before, which changes no other pass. */
 export class SolverBase {

@@ -3,6 +3,7 @@ import { podName } from '../../pods/pod-rules.ts'
 import { labels } from '../../requirements/labels.ts'
 import { allows, type Requirement } from '../../requirements/requirement.ts'
 import { requirements } from '../../requirements/requirements.ts'
+import { compareText } from '../../values/texts.ts'
 import type { Amounts } from '../offerings/amounts.ts'
 import { type RequirementSet, type RequirementSets, withoutHostname } from '../offerings/requirement-sets.ts'
 import { isHeavy } from '../pod-cost.ts'
@@ -182,8 +183,4 @@ export function alternativesOf({ alternatives, alternativeHosts }: Waiting, host
 /** Returns the same key for pods that get the same answer until the next placement. */
 export function questionOf({ shape, requested, isBarred, apart }: Waiting): string {
   return `${shape.number}/${requested.number}/${isBarred}/${apart ?? ''}`
-}
-
-export function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }

@@ -8,7 +8,7 @@ import type { Node, NodeClaim, ObjectMeta, Pod } from '../../../core/objects.ts'
 import { protectionOf } from '../../../core/pods/do-not-disrupt.ts'
 import { isDaemonPod, isMirrorPod, isTerminating } from '../../../core/pods/pod-rules.ts'
 import type { Resources } from '../../../core/resources.ts'
-import { shortened } from '../../../core/values/shortened.ts'
+import { shortened } from '../../../core/values/texts.ts'
 import { type NodeStanding, standingOf } from '../headline.ts'
 import type { Amounts, PodBox } from './cluster-view.ts'
 

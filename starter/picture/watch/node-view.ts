@@ -1,7 +1,7 @@
 import type { PriceOf } from '../../../core/cost/report.ts'
 import { holdOf } from '../../../core/node-claim/hold.ts'
 import { labels } from '../../../core/requirements/labels.ts'
-import { shortened } from '../../../core/values/shortened.ts'
+import { shortened } from '../../../core/values/texts.ts'
 import { headlineOf } from '../headline.ts'
 import type { NodeView, PodBox } from './cluster-view.ts'
 import { type ClaimFact, type NodeFact, type PodFact, timeOf } from './facts.ts'

@@ -1,3 +1,4 @@
+import { isSameText } from '../../../../core/values/texts.ts'
 import type { Journal, Table } from '../server/journal.ts'
 import { SortedMap } from '../server/sorted-map.ts'
 import type { Machine } from '../virtual-machines/machine.ts'
@@ -83,7 +84,7 @@ export class AgentPools {
   }
 
   poolsOf(cluster: string): readonly AgentPool[] {
-    return this.#pools.all.filter((pool) => isSame(pool.cluster, cluster))
+    return this.#pools.all.filter((pool) => isSameText(pool.cluster, cluster))
   }
 
   putPool(pool: AgentPool): void {
@@ -102,7 +103,8 @@ export class AgentPools {
   machinesOf(pool: AgentPool): SortedMap<AksMachine> {
     const found = new SortedMap<AksMachine>()
     for (const machine of this.#machines.all)
-      if (isSame(machine.cluster, pool.cluster) && isSame(machine.pool, pool.name)) found.set(machine.name, machine)
+      if (isSameText(machine.cluster, pool.cluster) && isSameText(machine.pool, pool.name))
+        found.set(machine.name, machine)
     return found
   }
 
@@ -135,8 +137,4 @@ export class AgentPools {
 
 function keyOf({ cluster, pool, name }: AksMachine): string {
   return `${cluster}/${pool}/${name}`
-}
-
-function isSame(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase()
 }

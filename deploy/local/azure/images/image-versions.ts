@@ -1,3 +1,4 @@
+import { isSameText } from '../../../../core/values/texts.ts'
 /** A version of an image definition in a gallery. */
 export interface ImageVersion {
   readonly name: string
@@ -72,8 +73,8 @@ export class ImageVersions {
 
   /** Versions of a definition in a community gallery, oldest first; undefined: no such gallery or definition. */
   community(gallery: string, definition: string): readonly ImageVersion[] | undefined {
-    const found = galleries.find(({ community }) => isSame(community, gallery))
-    const isThere = found?.definitions.some((name) => isSame(name, definition) && !name.includes('fips')) === true
+    const found = galleries.find(({ community }) => isSameText(community, gallery))
+    const isThere = found?.definitions.some((name) => isSameText(name, definition) && !name.includes('fips')) === true
     return found !== undefined && isThere ? this.#versions(found, definition) : undefined
   }
 
@@ -86,10 +87,10 @@ export class ImageVersions {
       /^\/(communityGalleries|subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/galleries)\/([^/]+)\/images\/([^/]+)(?:\/versions\/([^/]+))?$/i.exec(
         id,
       ) ?? []
-    const versions = isSame(where, 'communityGalleries')
+    const versions = isSameText(where, 'communityGalleries')
       ? this.community(gallery, definition)
       : this.#shared(gallery, definition)
-    return isSame(version, 'latest') ? versions?.at(-1)?.name : versions?.find(({ name }) => name === version)?.name
+    return isSameText(version, 'latest') ? versions?.at(-1)?.name : versions?.find(({ name }) => name === version)?.name
   }
 
   /** The newest version of each definition, as AKS lists them. */
@@ -103,21 +104,17 @@ export class ImageVersions {
   }
 
   #shared(gallery: string, definition: string): readonly ImageVersion[] | undefined {
-    const found = galleries.find(({ name }) => isSame(name, gallery))
-    const isThere = found?.definitions.some((name) => isSame(name, definition)) === true
+    const found = galleries.find(({ name }) => isSameText(name, gallery))
+    const isThere = found?.definitions.some((name) => isSameText(name, definition)) === true
     return found !== undefined && isThere ? this.#versions(found, definition) : undefined
   }
 
   #versions(gallery: Gallery, definition: string): readonly ImageVersion[] {
     const published = this.#published.filter(
       (one) =>
-        (one.gallery === undefined || isSame(one.gallery, gallery.name)) &&
-        (one.definition === undefined || isSame(one.definition, definition)),
+        (one.gallery === undefined || isSameText(one.gallery, gallery.name)) &&
+        (one.definition === undefined || isSameText(one.definition, definition)),
     )
     return [...firstVersions, ...published.map(({ version, publishedDate = '' }) => ({ name: version, publishedDate }))]
   }
-}
-
-function isSame(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase()
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { isSameText } from '../../../../core/values/texts.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError, resourceNotFound } from '../server/arm-error.ts'
 import { type ArmRequest, page, sameLocation } from '../server/arm-request.ts'
@@ -62,7 +63,7 @@ export function registerCapacityGroups(app: FastifyInstance, deps: ArmDeps): voi
     const { reservation: name = '' } = request.params
     const body = request.body ?? {}
     checkLocation(body.location)
-    const before = group.reservations.find((one) => sameName(one.name, name))
+    const before = group.reservations.find((one) => isSameText(one.name, name))
     const made = reservationOf(name, body)
     if (catalogue.size(made.sku) === undefined)
       throw new ArmError(400, 'InvalidParameter', `The value ${made.sku} of parameter sku.name is invalid.`)
@@ -70,7 +71,7 @@ export function registerCapacityGroups(app: FastifyInstance, deps: ArmDeps): voi
     if (!isPlaced) throw new ArmError(400, 'BadRequest', `Zone '${made.zone}' is none of group '${group.name}'.`)
     if (before !== undefined && !isFor(before, made))
       throw new ArmError(409, 'PropertyChangeNotAllowed', 'Size and zone of a capacity reservation cannot be changed.')
-    if (group.reservations.some((one) => !sameName(one.name, name) && isFor(one, made)))
+    if (group.reservations.some((one) => !isSameText(one.name, name) && isFor(one, made)))
       throw new ArmError(409, 'OperationNotAllowed', 'The group has a capacity reservation for this size and zone.')
     put(group, made)
     return reply.code(before === undefined ? 201 : 200).send(shownReservation(found(request), made))
@@ -100,7 +101,7 @@ export function registerCapacityGroups(app: FastifyInstance, deps: ArmDeps): voi
 
   app.delete(`${reservationsPath}/:reservation`, (request: ArmRequest, reply) => {
     const group = found(request)
-    const gone = group.reservations.find((one) => sameName(one.name, request.params['reservation'] ?? ''))
+    const gone = group.reservations.find((one) => isSameText(one.name, request.params['reservation'] ?? ''))
     if (gone === undefined) return reply.code(204).send()
     if (capacityGroups.associatedWith(group, gone).length > 0)
       throw new ArmError(409, 'OperationNotAllowed', `Capacity reservation '${gone.name}' has associated VMs.`)
@@ -109,7 +110,7 @@ export function registerCapacityGroups(app: FastifyInstance, deps: ArmDeps): voi
   })
 
   function put(group: CapacityGroup, made: SimulatedReservation): void {
-    const others = group.reservations.filter((one) => !sameName(one.name, made.name))
+    const others = group.reservations.filter((one) => !isSameText(one.name, made.name))
     capacityGroups.save({ ...group, reservations: [...others, made] })
   }
 
@@ -136,7 +137,7 @@ export function registerCapacityGroups(app: FastifyInstance, deps: ArmDeps): voi
 
   function foundReservation(request: Pick<ArmRequest, 'params'>, group: CapacityGroup): SimulatedReservation {
     const { reservation: name = '' } = request.params
-    const one = group.reservations.find((other) => sameName(other.name, name))
+    const one = group.reservations.find((other) => isSameText(other.name, name))
     if (one === undefined)
       throw resourceNotFound(
         'Microsoft.Compute/capacityReservationGroups/capacityReservations',
@@ -206,5 +207,3 @@ function reservationOf(name: string, { sku, zones = [], tags }: ReservationBody)
     throw new ArmError(400, 'BadRequest', 'A capacity reservation needs sku.capacity from 0 on, and at most one zone.')
   return { name, sku: size, capacity: capacity ?? 0, zone: zones[0] ?? '0', ...(tags === undefined ? {} : { tags }) }
 }
-
-const sameName = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
