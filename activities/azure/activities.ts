@@ -11,11 +11,17 @@ import { type ForceFinishDeps, forceFinish } from './launch/force-finish.ts'
 import { deleteInstance, findInstance } from './launch/instance.ts'
 import { launch } from './launch/launch.ts'
 import { withinLaunchLimits } from './launch-limits.ts'
-import type { LaunchDeps } from './machines/launch-machine.ts'
+import { makerOf } from './machines/instance-of.ts'
+import type { MachineLaunchDeps } from './machines/launch-machine.ts'
 import type { Maintenance } from './maintenance/maintenance.ts'
 import { type RestartDeps, restartInstance } from './rebooting/restart.ts'
 
-export interface AzureActivityDeps extends LaunchDeps, AwaitNodeDeps, ForceFinishDeps, RestartDeps, ArmTurnDeps {}
+export interface AzureActivityDeps
+  extends MachineLaunchDeps,
+    AwaitNodeDeps,
+    ForceFinishDeps,
+    RestartDeps,
+    ArmTurnDeps {}
 
 type LaunchInput = Parameters<AzureActivities['launch']>[0]
 
@@ -30,7 +36,9 @@ export function createAzureActivities(deps: AzureActivityDeps): AzureActivities 
   const launchWithinLimits = ({ claim, attempt, limits }: LaunchInput, whole: AbortSignal, step: Step) =>
     withinLaunchLimits(deps, { ref: claim, step, signal: whole, limits }, ({ signal, lookOnly }) => {
       const work = () =>
-        claimSpan(deps, { step: 'launch', claim }, () => launch(deps, { claim, attempt, lookOnly }, signal))
+        claimSpan(deps, { step: 'launch', claim }, () =>
+          launch({ ...deps, maker: makerOf(deps) }, { claim, attempt, lookOnly }, signal),
+        )
       if (lookOnly) return work()
       return inTurnWhileWanted<LaunchOutcome>(deps, claim, {
         buckets: ['armWrites', 'createVm'],

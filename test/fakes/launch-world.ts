@@ -1,8 +1,10 @@
 import type { Usages } from '../../activities/azure/capacity/quota-accounting.ts'
 import { bootstrapTokenId } from '../../activities/azure/launch/bootstrap-token.ts'
-import { launch } from '../../activities/azure/launch/launch.ts'
+import { launch as launchWith } from '../../activities/azure/launch/launch.ts'
 import { osDiskName } from '../../activities/azure/launch/os-disk-name.ts'
 import { vmTags } from '../../activities/azure/launch/virtual-machine.ts'
+import { makerOf } from '../../activities/azure/machines/instance-of.ts'
+import type { MachineLaunchDeps } from '../../activities/azure/machines/launch-machine.ts'
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { nodeClassSpec } from '../../api/node-class.ts'
 import { withDefaults } from '../../api/served.ts'
@@ -15,6 +17,13 @@ import { claimJson, nodeClassJson } from './objects.ts'
 import { ended } from './time.ts'
 
 export const ref = { name: 'a', uid: 'uid-a' }
+
+/** Launches as the settings say: a VM, or a machine of AKS. */
+export const launch = (
+  deps: MachineLaunchDeps,
+  input: Parameters<typeof launchWith>[1],
+  signal: AbortSignal,
+): ReturnType<typeof launchWith> => launchWith({ ...deps, maker: makerOf(deps) }, input, signal)
 
 export const secretName = `bootstrap-token-${bootstrapTokenId('uid-a')}`
 

@@ -2,17 +2,17 @@ import type { FoundPart, FoundVm, HeldNode, KnownClaim } from '../../../core/gar
 import type { PodCounts } from '../../../core/machines-in-use.ts'
 import type { FoundMachine } from '../../../core/orphaned-machines.ts'
 import { getIfAny } from '../../kubernetes/client/answers.ts'
-import { isNotFound } from '../../kubernetes/client/api-error.ts'
+import { expecting, isNotFound } from '../../kubernetes/client/api-error.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
 import { countDisruption, type DisruptionCountDeps } from '../../kubernetes/lifecycle/claim-deletion.ts'
-import type { ArmBudget } from '../arm/arm-budget.ts'
 import { inTurn } from '../arm/arm-turn.ts'
 import { isResourceGone } from '../arm/azure-error.ts'
 import { deleteVm, getVm } from '../launch/claim-vm.ts'
 import { ownershipOf } from '../launch/ownership.ts'
 import { providerId } from '../launch/virtual-machine.ts'
 import { instanceOf } from '../machines/instance-of.ts'
+import type { AzureParts } from '../parts.ts'
 import { type FoundResources, type FoundResourcesDeps, isUnattached, leftoverNic } from './found-resources.ts'
 import { type GarbageKind, garbageCounter } from './garbage-metrics.ts'
 import { type LeftAloneDeps, ownNamespace } from './left-alone.ts'
@@ -21,15 +21,12 @@ import { deleteOrphanedMachine } from './orphaned-machines.ts'
 import { deleteOwnNode, type OrphanedNodesDeps, releaseNode } from './orphaned-nodes.ts'
 import type { WithheldMachinesDeps } from './withheld-machines.ts'
 
-export interface GarbageDeps
-  extends FoundResourcesDeps,
-    LeftAloneDeps,
-    WithheldMachinesDeps,
-    OrphanedNodesDeps,
-    DisruptionCountDeps {
-  /** Tokens for requests of `azure`, which takes them by itself. */
-  readonly budget: ArmBudget
-}
+export type GarbageDeps = FoundResourcesDeps &
+  LeftAloneDeps &
+  WithheldMachinesDeps &
+  OrphanedNodesDeps &
+  DisruptionCountDeps &
+  Pick<AzureParts, 'budget'>
 
 /** Longest wait of a deletion for its turn under ARM's limits, before it is left to the next pass. */
 const patienceMs = 60_000
@@ -109,9 +106,8 @@ export class GarbageDeletions {
     if (claim?.metadata.uid !== uid) return false
     const instance = instanceOf(this.#deps, claim)
     if (await instance.vmExists()) return false
-    await this.#deps.client.delete(resourcePath('nodeclaims', name), { uid }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error
-    })
+    const path = resourcePath('nodeclaims', name)
+    await this.#deps.client.delete(path, { uid }).catch(expecting(isNotFound, undefined))
     countDisruption(this.#deps, claim, 'garbage_collected')
     const message = `${instance.kind === 'VM' ? instance.called : `the VM of ${instance.called}`} is gone; the NodeClaim is deleted`
     this.#alarm(subject(claim), { kind: 'nodeClaim', name, message })

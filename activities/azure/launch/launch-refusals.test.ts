@@ -4,6 +4,7 @@ import type { Refusal } from '../../../test/fakes/azure.ts'
 import { metricLines } from '../../../test/fakes/deps.ts'
 import {
   inValues,
+  launch,
   newClaim,
   onDemand,
   plant,
@@ -16,7 +17,6 @@ import { at, nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import type { LaunchOutcome } from '../contract.ts'
-import { launch } from './launch.ts'
 
 useFakeTime()
 

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { groupId } from '../../../test/arm/fake-capacity-groups.ts'
 import { asAttempt } from '../../../test/fakes/attempt.ts'
-import { inValues, newClaim, world } from '../../../test/fakes/launch-world.ts'
+import { inValues, launch, newClaim, world } from '../../../test/fakes/launch-world.ts'
 import { claimJson, nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import { reservationId } from '../reservations/reservation.ts'
-import { launch } from './launch.ts'
 
 useFakeTime()
 

@@ -19,8 +19,6 @@ import { takeLaunchTurn } from '../capacity/learn.ts'
 import { isGoneWithin, reportFailure, setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { AzureActivities, LaunchOutcome } from '../contract.ts'
 import type { LaunchLeave } from '../launch-limits.ts'
-import { makerOf } from '../machines/instance-of.ts'
-import type { LaunchDeps } from '../machines/launch-machine.ts'
 import { withWorkingImages } from '../node-class/image-standing.ts'
 import { resolveImageFamily } from '../node-class/images.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
@@ -29,9 +27,14 @@ import { chooseNow, turnFor } from '../refusals/choose-in-turn.ts'
 import { stateOfClass, turnComes } from '../refusals/launch-turn.ts'
 import { type BootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
-import type { InstanceMaker } from './put-vm.ts'
+import type { InstanceMaker, PutVmDeps } from './put-vm.ts'
 import { recordedLaunch } from './record-launch.ts'
-import { adoptLost, isAdopting, isOthers, takeOver } from './take-over.ts'
+import { adoptLost, isAdopting, isOthers, type TakeOverDeps, takeOver } from './take-over.ts'
+
+export interface LaunchDeps extends PutVmDeps, TakeOverDeps {
+  /** Makes VMs of Joiner's, or machines of AKS. */
+  readonly maker: InstanceMaker
+}
 
 /** Well below the time limit of one attempt. */
 const longestWaitMs = 60_000
@@ -79,8 +82,8 @@ async function launchOnce(
   { claim: ref, attempt, lookOnly = false }: LaunchInput,
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
-  const maker = makerOf(deps)
-  const prefetched = prefetch(deps, { ref, attempt }, maker)
+  const { maker } = deps
+  const prefetched = prefetch(deps, { ref, attempt })
   const claim = await prefetched.claim
   if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) {
     await prefetched.token
@@ -114,7 +117,7 @@ async function launchOnce(
   const invalid = await refuseInvalid(deps, claim)
   if (invalid !== undefined) return invalid
   await Promise.all([deps.unavailable.synced(signal), deps.reservations.know(claim)])
-  return choose(deps, { claim, nodeClass, attempt, token: prefetched.token, maker }, signal)
+  return choose(deps, { claim, nodeClass, attempt, token: prefetched.token }, signal)
 }
 
 interface Prefetched {
@@ -132,8 +135,8 @@ interface Prefetched {
 function prefetch(
   deps: LaunchDeps,
   { ref, attempt }: { readonly ref: ClaimRef; readonly attempt: number },
-  maker: InstanceMaker,
 ): Prefetched {
+  const { maker } = deps
   const left = deps.refusedAttempts.take(ref.uid, attempt)
   const isFirst = attempt === 1 && activityScope().isFirst
   const written = left === undefined ? undefined : cachedClaim(deps, ref)
@@ -216,12 +219,11 @@ interface ChooseInput {
   readonly nodeClass: NodeClass
   readonly attempt: number
   readonly token: Prefetched['token']
-  readonly maker: InstanceMaker
 }
 
 async function choose(
   deps: LaunchDeps,
-  { claim, nodeClass: seen, attempt, token, maker }: ChooseInput,
+  { claim, nodeClass: seen, attempt, token }: ChooseInput,
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
   // An image may have been given up a moment ago.
@@ -244,7 +246,7 @@ async function choose(
   // Nothing was awaited since the choice, so no other launch can have chosen the same vCPUs, or the same place in a reservation.
   deps.reservations.choose(claim.metadata.name, chosen.reservation?.id)
   deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
-  return maker.make({ claim, chosen, size, image, attempt, nodeClass, inClass }, token, signal)
+  return deps.maker.make({ claim, chosen, size, image, attempt, nodeClass, inClass }, token, signal)
 }
 
 /** Resolves when a launch that waits for its turn may go earlier than was said; never for one that waits for something else. */

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { asAttempt } from '../../../test/fakes/attempt.ts'
 import type { Refusal } from '../../../test/fakes/azure.ts'
-import { newClaim, plant, ref, secretName, tagsOf, world } from '../../../test/fakes/launch-world.ts'
+import { launch, newClaim, plant, ref, secretName, tagsOf, world } from '../../../test/fakes/launch-world.ts'
 import { at, claimJson, condition, nodeJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { withRefusal } from '../refusals/class-refusals.ts'
-import { launch } from './launch.ts'
 
 useFakeTime()
 

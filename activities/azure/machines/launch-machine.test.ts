@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { machineId, machineTags, machineVm } from '../../../test/fakes/aks.ts'
-import { inValues, newClaim, ref, tagsOf } from '../../../test/fakes/launch-world.ts'
+import { inValues, launch, newClaim, ref, tagsOf } from '../../../test/fakes/launch-world.ts'
 import { foreignMachines, machineImage, machineWorld } from '../../../test/fakes/machines-world.ts'
 import { claimJson, condition, goingClaim, nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import { deleteInstance } from '../launch/instance.ts'
-import { launch } from '../launch/launch.ts'
 import { judgeFailedMachine } from './failed-machine.ts'
 import { machineMaker } from './launch-machine.ts'
 

@@ -31,7 +31,8 @@ import {
   putMachine,
 } from './machines-api.ts'
 
-export interface LaunchDeps extends PutVmDeps, TakeOverDeps {
+/** What launches of AKS machines need beside what those of VMs do. */
+export interface MachineLaunchDeps extends PutVmDeps, TakeOverDeps {
   readonly machineBatches: MachineBatches
 }
 
@@ -47,7 +48,7 @@ function machineFor({ makesMachines, ...config }: AzureConfig, claimName: string
 }
 
 /** Makes machines of AKS, which need no bootstrap token. */
-export function machineMaker(deps: LaunchDeps): InstanceMaker {
+export function machineMaker(deps: MachineLaunchDeps): InstanceMaker {
   return {
     kind: 'AKS machine',
     check: () => {},
@@ -63,7 +64,7 @@ export function machineMaker(deps: LaunchDeps): InstanceMaker {
  * Errors: `LaunchBlocked` for a machine that is not proven to be the claim's, which is neither adopted nor deleted; ARM's.
  */
 async function takeOverMachine(
-  deps: LaunchDeps,
+  deps: MachineLaunchDeps,
   { claim, attempt }: { readonly claim: NodeClaim; readonly attempt: number },
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
@@ -89,13 +90,13 @@ async function takeOverMachine(
 }
 
 /** Node auto-provisioning works on the same NodeClaims and the same pool. */
-function refuseUnmanaged({ cache }: LaunchDeps, { spec }: NodeClaim): void {
+function refuseUnmanaged({ cache }: MachineLaunchDeps, { spec }: NodeClaim): void {
   const nodeClass = cache.nodeClasses.get(spec.nodeClassRef.name)
   const managed = nodeClass && conditionOf(nodeClass.status.conditions, notManaged)
   if (managed?.status === 'False') throw new LaunchBlocked('InstanceNotOwned', managed.message ?? notManaged)
 }
 
-async function refuseName(deps: LaunchDeps, { metadata }: NodeClaim): Promise<LaunchOutcome> {
+async function refuseName(deps: MachineLaunchDeps, { metadata }: NodeClaim): Promise<LaunchOutcome> {
   const message = `NodeClaim ${metadata.name}: metadata.name can be no machine's name in AKS; begin the name of the NodePool with a small letter, and use small letters, digits and dashes in it`
   await setClaimConditions(deps, metadata, () => ({
     conditions: [{ type: 'Launched', status: 'False', reason: 'InvalidNodeClaim', message }],
@@ -104,7 +105,7 @@ async function refuseName(deps: LaunchDeps, { metadata }: NodeClaim): Promise<La
 }
 
 /** Writes into the claim which machine is its own, and that Joiner manages it. Errors: the claim names another machine. */
-function nameMachine(deps: LaunchDeps, claim: NodeClaim, id: AksMachineId): Promise<NodeClaim | undefined> {
+function nameMachine(deps: MachineLaunchDeps, claim: NodeClaim, id: AksMachineId): Promise<NodeClaim | undefined> {
   return updateClaim(deps, claim.metadata, ({ metadata }) => {
     // Whoever ends it may have read it already.
     if (metadata.deletionTimestamp !== undefined) return undefined
@@ -132,7 +133,7 @@ interface Remains {
 
 /** Has a machine deleted that failed, and waits until it is gone. One that failed in this very attempt was judged by nobody yet. */
 async function makeRoom(
-  deps: LaunchDeps,
+  deps: MachineLaunchDeps,
   { claim, machine, attempt }: Remains,
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
@@ -148,7 +149,7 @@ async function makeRoom(
 }
 
 /** Waits until AKS has named a machine's VM. Errors: the machine is gone, which the next try finds. */
-async function withVm(deps: LaunchDeps, id: AksMachineId, signal: AbortSignal): Promise<AksMachine> {
+async function withVm(deps: MachineLaunchDeps, id: AksMachineId, signal: AbortSignal): Promise<AksMachine> {
   for (;;) {
     const machine = await getMachine(deps, id)
     const { resourceId = '', provisioningState } = machine?.properties ?? {}
@@ -174,7 +175,7 @@ function madeOf({ properties }: AksMachine) {
 /**
  * Has AKS make the chosen machine and records it in the claim as soon as its VM has a name. A failure after that shows while the Node is awaited.
  */
-async function launchMachine(deps: LaunchDeps, input: MakeInput, signal: AbortSignal): Promise<LaunchOutcome> {
+async function launchMachine(deps: MachineLaunchDeps, input: MakeInput, signal: AbortSignal): Promise<LaunchOutcome> {
   const id = machineFor(deps.config, input.claim.metadata.name)
   if (id === undefined) return refuseName(deps, input.claim)
   return makeInstance(deps, input, {
@@ -190,7 +191,7 @@ async function launchMachine(deps: LaunchDeps, input: MakeInput, signal: AbortSi
 
 /** Sends the PUT alone, which then never changes an existing machine, or with others. */
 async function put(
-  deps: LaunchDeps,
+  deps: MachineLaunchDeps,
   { id, body }: { readonly id: AksMachineId; readonly body: MachineBody },
   signal: AbortSignal,
 ): Promise<void> {
@@ -205,7 +206,7 @@ const pace = { fastestMs: 1000, slowestMs: 5000, pagesPerSecond: 1 }
 export function machineDeps(
   deps: MachinesApiDeps & { readonly log: Logger },
   standing: LateList,
-): Pick<LaunchDeps, 'machineBatches'> & Pick<AwaitMachineDeps, 'machines'> {
+): Pick<MachineLaunchDeps, 'machineBatches'> & Pick<AwaitMachineDeps, 'machines'> {
   const machineBatches = new MachineBatches(deps)
   const pool = deps.config.makesMachines?.pool
   if (pool === undefined) return { machineBatches }

@@ -1,13 +1,12 @@
 import { RestError } from '@azure/core-rest-pipeline'
 import { describe, expect, it } from 'vitest'
 import { machineId, machineVm } from '../../../test/fakes/aks.ts'
-import { world } from '../../../test/fakes/launch-world.ts'
+import { launch, world } from '../../../test/fakes/launch-world.ts'
 import { foreignMachines, machineClaim, machinesWorld } from '../../../test/fakes/machines-world.ts'
 import { goingClaim } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import { forceFinish } from '../launch/force-finish.ts'
 import { awaitInstance, deleteInstance, findInstance } from '../launch/instance.ts'
-import { launch } from '../launch/launch.ts'
 import { isMachineGone } from './machines-api.ts'
 
 useFakeTime()

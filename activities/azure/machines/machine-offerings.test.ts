@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest'
 import { otherSize } from '../../../test/fakes/azure-deps.ts'
-import { inValues, newClaim, onDemand, ref } from '../../../test/fakes/launch-world.ts'
+import { inValues, launch, newClaim, onDemand, ref } from '../../../test/fakes/launch-world.ts'
 import { machineWorld, refusedVm } from '../../../test/fakes/machines-world.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import type { LaunchOutcome } from '../contract.ts'
-import { launch } from '../launch/launch.ts'
 
 useFakeTime()
 

@@ -4,7 +4,7 @@ import { nodeClassHash, nodeClassHashVersion } from '../../../core/node-class/no
 import { isDeleting } from '../../../core/objects.ts'
 import { annotations, nodeClassFinalizer } from '../../../core/requirements/labels.ts'
 import type { CachedKind } from '../../kubernetes/cache/cached-kinds.ts'
-import { isNotFound } from '../../kubernetes/client/api-error.ts'
+import { expecting, isNotFound } from '../../kubernetes/client/api-error.ts'
 import { updateClaim } from '../../kubernetes/client/object-writes.ts'
 import { lockedPatch, patchOf } from '../../kubernetes/client/optimistic-write.ts'
 import { type ObjectRef, setConditions, updateObject } from '../../kubernetes/client/status-writes.ts'
@@ -245,13 +245,7 @@ export async function terminateNodeClass(deps: TerminationDeps, nodeClass: NodeC
  * Errors: the API server's.
  */
 export async function catchUpServed({ cache }: TerminationDeps, kinds: readonly CachedKind[]): Promise<void> {
-  await Promise.all(
-    kinds.map((kind) =>
-      cache.catchUp([kind]).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error
-      }),
-    ),
-  )
+  await Promise.all(kinds.map((kind) => cache.catchUp([kind]).catch(expecting(isNotFound, undefined))))
 }
 
 /** Returns five names, and how many more. Sorted, so that the same claims make the same message. */

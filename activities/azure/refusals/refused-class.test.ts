@@ -3,11 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { ApplicationFailure } from '@temporalio/common'
 import { describe, expect, test, vi } from 'vitest'
 import { asAttempt } from '../../../test/fakes/attempt.ts'
-import { inValues, newClaim, onDemand, world } from '../../../test/fakes/launch-world.ts'
+import { inValues, launch, newClaim, onDemand, world } from '../../../test/fakes/launch-world.ts'
 import { condition, nodeClassJson, poolJson } from '../../../test/fakes/objects.ts'
 import { pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
-import { launch } from '../launch/launch.ts'
 import { withRefusal } from './class-refusals.ts'
 
 useFakeTime()
