@@ -30,13 +30,8 @@ export interface LostVm {
 }
 
 /** What the process that creates NodeClaims has to know of a VM. */
-export interface Adoption {
-  readonly claimName: string
-  readonly claimUid?: string
+export interface Adoption extends Pick<LostVm, 'claimName' | 'claimUid' | 'instanceType' | 'zone' | 'capacityType'> {
   readonly nodePool: string
-  readonly instanceType: string
-  readonly zone: string
-  readonly capacityType: string
   readonly node: string
   /** Its Node is being deleted, so it is drained and ends. */
   readonly isLeaving?: true

@@ -1,19 +1,14 @@
-import { dividedByUse, type MachineUse, type NamingNode, type PodCounts } from './machines-in-use.ts'
+import type { FoundVm } from './garbage.ts'
+import { dividedByUse, type MachineUse, type PodCounts } from './machines-in-use.ts'
 
 /** An AKS machine with the tags of this cluster. */
-export interface FoundMachine {
+export interface FoundMachine extends Pick<FoundVm, 'claimName' | 'createdAtMs' | 'isBeingDeleted' | 'nodes'> {
   /** Pool and name, such as `aksmanagedap/general-abcde`. */
   readonly name: string
   /** Resource id. */
   readonly id: string
-  /** The NodeClaim that it was made for. */
-  readonly claimName: string
-  readonly createdAtMs?: number
-  readonly isBeingDeleted: boolean
   readonly instanceType: string
   readonly capacityType: string
-  /** Nodes of the cluster that name its VM. Default: none. */
-  readonly nodes?: readonly NamingNode[]
 }
 
 /** All NodeClaims of the cluster, those that Joiner leaves alone included. */

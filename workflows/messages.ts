@@ -1,9 +1,9 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
 import type { PlanSummary } from '../activities/disruption/contract.ts'
 import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../core/disruption/plan/plan-requests.ts'
+import type { DetailedLife } from '../core/history/details.ts'
 import type { DrainWaits } from '../core/node-claim/drain-waits.ts'
 import type { ForceFinishRequest, HoldRequest, ReleaseRequest, RetryRequest } from '../core/node-claim/node-requests.ts'
-import type { Phase } from '../core/node-claim/phase.ts'
 import type { PauseRequest, ResumeRequest } from '../core/pauses/pause-requests.ts'
 import type { Pause } from '../core/pauses/pauses.ts'
 
@@ -110,17 +110,9 @@ export const holdUpdate = defineUpdate<NodeAnswer, [HoldRequest | null]>('hold')
 export const releaseUpdate = defineUpdate<NodeAnswer, [ReleaseRequest | null]>('release')
 export const forceFinishUpdate = defineUpdate<NodeAnswer, [ForceFinishRequest]>('forceFinish')
 
-export interface LifecycleStatus {
-  readonly phase: Phase
-  readonly sinceMs: number
+export interface LifecycleStatus
+  extends Pick<DetailedLife, 'phase' | 'sinceMs' | 'waitingFor' | 'lastCapacityFailure' | 'hold' | 'refused'> {
   readonly attempt: number
-  /** What the lifecycle waits for, in words. */
-  readonly waitingFor: string
-  readonly lastCapacityFailure?: string
-  /** The hold on the NodeClaim at the last observation, in words. */
-  readonly hold?: string
-  /** Why the last request or cancellation was refused. */
-  readonly refused?: string
   /** What holds up the drain, and since when: pods with their PodDisruptionBudgets or annotations, and volumes. */
   readonly drain?: DrainWaits
 }

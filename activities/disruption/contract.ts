@@ -1,26 +1,20 @@
 import type { Adoption, AdoptionOutcome } from '../../core/adoption.ts'
-import type { CommandRepair, Decision, DisruptionMethod, DisruptionReason } from '../../core/disruption/command.ts'
+import type { CommandTerms, DisruptionReason } from '../../core/disruption/command.ts'
 import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../../core/disruption/plan/plan-requests.ts'
 import type { CandidateRef, ClaimRef } from '../kubernetes/contract.ts'
 
 /** A disruption that was decided but not yet begun. */
-export interface DisruptionProposal {
+export interface DisruptionProposal extends CommandTerms {
   /** Made of the method, a digest of the candidates, and a part that no other has. */
   readonly id: string
   /** Which of two is committed first: epoch ms of the evaluation, and the place in it. */
   readonly order: readonly [number, number]
-  readonly method: DisruptionMethod
   readonly reason: DisruptionReason
-  readonly decision: Decision
   /** Requested by an operator: consolidateAfter does not apply, and nothing is validated after a delay. */
   readonly forced: boolean
   readonly candidates: readonly CandidateRef[]
   /** Number of NodeClaims that replace the candidates. */
   readonly replacements: number
-  /** USD an hour. */
-  readonly savings: number
-  /** Set for the method repair. */
-  readonly repair?: CommandRepair
 }
 
 /** What a pass came to that an operator asked for. */

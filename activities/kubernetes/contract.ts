@@ -1,4 +1,4 @@
-import type { CommandRepair, Decision, DisruptionMethod } from '../../core/disruption/command.ts'
+import type { CommandTerms } from '../../core/disruption/command.ts'
 import type { Death, VmSpan } from '../../core/history/life.ts'
 import type { PodCounts } from '../../core/machines-in-use.ts'
 import type { DrainReported, DrainWaits } from '../../core/node-claim/drain-waits.ts'
@@ -162,16 +162,10 @@ export interface CandidateRef extends ClaimRef {
 }
 
 /** A disruption command, as its activities need it. */
-export interface CommandWork {
+export interface CommandWork extends CommandTerms {
   readonly commandId: string
-  readonly method: DisruptionMethod
-  readonly decision: Decision
   readonly candidates: readonly CandidateRef[]
   readonly replacements: readonly ClaimRef[]
-  /** USD an hour. */
-  readonly savings: number
-  /** Set for the method repair. */
-  readonly repair?: CommandRepair
 }
 
 export type ReplacementOutcome =

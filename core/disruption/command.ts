@@ -78,20 +78,24 @@ export interface CommandRepair {
   readonly boundMs?: number
 }
 
-/** Nodes to disrupt together, and the replacements that must exist before. */
-export interface DisruptionCommand {
+/** What a command is, from its evaluation to its end. */
+export interface CommandTerms {
   readonly method: DisruptionMethod
   readonly decision: Decision
-  readonly candidates: readonly Candidate[]
-  readonly replacements: readonly PlannedNodeClaim[]
   /** Prices of the nodes less those of their replacements, in USD an hour; unknown prices count as nothing. */
   readonly savings: number
+  /** Set for the method repair. */
+  readonly repair?: CommandRepair
+}
+
+/** Nodes to disrupt together, and the replacements that must exist before. */
+export interface DisruptionCommand extends CommandTerms {
+  readonly candidates: readonly Candidate[]
+  readonly replacements: readonly PlannedNodeClaim[]
   /** Where the pods go; unset when nothing was simulated because no pod has to move. */
   readonly plan?: SchedulingPlan
   /** Scores by the pools with the policy Balanced. */
   readonly scores?: readonly Score[]
-  /** Set for the method repair. */
-  readonly repair?: CommandRepair
 }
 
 export function reasonOf({ method }: Pick<DisruptionCommand, 'method'>): DisruptionReason {

@@ -1,16 +1,10 @@
-import type { Decision, DisruptionMethod, DisruptionReason } from '../disruption/command.ts'
 import type { CommandFacts } from './life.ts'
 import { oneLine } from './record.ts'
 import { namesText } from './texts.ts'
 
-interface Command {
-  readonly id: string
-  readonly method: DisruptionMethod
-  readonly reason: DisruptionReason
-  readonly decision: Decision
+interface Command extends Pick<CommandFacts, 'id' | 'method' | 'reason' | 'decision' | 'savings'> {
   readonly candidates: readonly { readonly name: string }[]
   readonly replacements: readonly { readonly name: string }[]
-  readonly savings: number
 }
 
 /** Names of NodeClaims have up to 253 characters; both lists together stay below a memo's limit. */

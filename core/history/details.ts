@@ -13,7 +13,9 @@ export interface DetailedLife {
   readonly phase: Phase
   /** Epoch ms. */
   readonly sinceMs: number
+  /** What the lifecycle waits for, in words. */
   readonly waitingFor: string
+  /** The hold on the NodeClaim at the last observation, in words. */
   readonly hold?: string
   readonly lastCapacityFailure?: string
   /** Why the last request or cancellation was refused. */

@@ -1,21 +1,15 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import type { TokenCredential } from '@azure/identity'
 import type { Logger } from 'pino'
 import type { AzureLogin } from '../../../api/config.ts'
 import { pauseOf } from '../../abortable-wait.ts'
-import { tokenLimitMs, tryToken } from '../arm/access-token.ts'
+import { type TokenRequest, tokenLimitMs, tryToken } from '../arm/access-token.ts'
 import { armScope, type Cloud } from '../arm/clouds.ts'
-import { type CredentialKind, chooseCredential, createCredential, type IdentitySettings } from '../arm/credentials.ts'
+import { chooseCredential, createCredential, type IdentitySettings } from '../arm/credentials.ts'
 
 /** Joiner's identity at Azure. */
-export interface AzureIdentity {
-  readonly credential: TokenCredential
-  readonly kind: CredentialKind
+export interface AzureIdentity extends TokenRequest {
   readonly because: string
-  readonly settings: IdentitySettings
-  readonly scope: string
-  readonly namespace: string
 }
 
 /** Returns the identity that the settings configure. Errors: the missing setting, and who sets it. */

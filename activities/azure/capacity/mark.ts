@@ -24,12 +24,8 @@ interface Reported {
 }
 
 /** A size that was refused in a zone for a capacity type. */
-interface OfferingMark extends Reported {
+interface OfferingMark extends Reported, Omit<OfferingId, 'vCpus'> {
   readonly kind: 'offering'
-  readonly instanceType: string
-  readonly family: string
-  readonly zone: string
-  readonly capacityType: string
 }
 
 /** The sizes of a family from so many vCPUs on, in a zone for a capacity type; `minVCpus` -1: the whole family. */

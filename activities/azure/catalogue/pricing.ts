@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { mapOf, mostUsd, name, usd } from '../../../api/kept/document.ts'
 import type { KeptFormat } from './durable-document.ts'
+import type { VmSize } from './sku.ts'
 
 /** Price of sizes that no price list names: deprioritised, not excluded (reference/azure-provider.md 3.6). */
 export const unknownPrice = 999
@@ -88,16 +89,7 @@ export const keptPrices: KeptFormat<RegionPrices> = {
 }
 
 /** The part of a size that the price model reads. */
-export interface PricedSize {
-  readonly name: string
-  /** The letter of its family, such as `D`. */
-  readonly seriesFamily: string
-  readonly arch: 'amd64' | 'arm64'
-  readonly vCpus: number
-  readonly memoryGib: number
-  readonly gpus: number
-  readonly gpuName?: string
-}
+export type PricedSize = Pick<VmSize, 'name' | 'seriesFamily' | 'arch' | 'vCpus' | 'memoryGib' | 'gpus' | 'gpuName'>
 
 /** USD an hour of a vCPU by the family's letter, without its memory. Rounded from the prices of such sizes. */
 const ofVCpu: Readonly<Record<string, number>> = {

@@ -8,6 +8,7 @@ export interface VmSize extends LocalDisks {
   readonly name: string
   readonly family: string
   readonly series: string
+  /** The letter of its family, such as `D`. */
   readonly seriesFamily: string
   readonly version: string
   readonly vCpus: number

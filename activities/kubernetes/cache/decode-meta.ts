@@ -1,23 +1,11 @@
-import type { ObjectMeta, OwnerReference } from '../../../core/objects.ts'
+import type { ObjectMeta } from '../../../core/objects.ts'
 import type { Json } from '../client/answers.ts'
 
 /** Maps with keys of the user: labels, annotations, amounts. */
 export type Text = Record<string, string>
 
-interface MetaJson {
-  name: string
-  namespace?: string
-  uid: string
-  resourceVersion: string
-  generation?: number
-  creationTimestamp: string
-  deletionTimestamp?: string
-  deletionGracePeriodSeconds?: number
-  labels?: Text
-  annotations?: Text
-  finalizers?: string[]
-  ownerReferences?: OwnerReference[]
-}
+type Listed = Pick<ObjectMeta, 'labels' | 'annotations' | 'finalizers' | 'ownerReferences'>
+type MetaJson = Omit<ObjectMeta, keyof Listed> & Partial<Listed>
 
 export function decodeMeta(json: Json): ObjectMeta {
   const meta = json['metadata'] as MetaJson

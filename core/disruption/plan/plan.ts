@@ -1,4 +1,10 @@
-import { type Decision, type DisruptionMethod, type DisruptionReason, methodFacts, methodNames } from '../command.ts'
+import {
+  type CommandTerms,
+  type DisruptionMethod,
+  type DisruptionReason,
+  methodFacts,
+  methodNames,
+} from '../command.ts'
 import type { DisruptionScope } from '../filters.ts'
 import type { Move } from '../verdicts/verdict.ts'
 
@@ -51,14 +57,10 @@ export interface PlannedReplacement {
   readonly pods: number
 }
 
-export interface PlannedDisruption {
-  readonly method: DisruptionMethod
+export interface PlannedDisruption extends Omit<CommandTerms, 'repair'> {
   readonly reason: DisruptionReason
-  readonly decision: Decision
   readonly candidates: readonly PlannedCandidate[]
   readonly replacements: readonly PlannedReplacement[]
-  /** USD an hour. */
-  readonly savings: number
 }
 
 /** A node that is not part of the plan. */

@@ -7,21 +7,13 @@ import { causeAdvice } from './cause-advice.ts'
 import type { FinishedPass } from './finished-pass.ts'
 import { funnelTexts, missText, PodFunnels, type PoolFunnel } from './funnel.ts'
 import { NearestMisses } from './nearest-miss.ts'
-import type { MissingOffering } from './unsold.ts'
-import type { WaitingCause } from './waiting-classes.ts'
 
 /** Why pods without a place have none, in the words of `WaitingClass`. */
-export interface Explanation {
-  readonly cause: WaitingCause
+export interface Explanation extends Pick<PoolAdvice, 'cause' | 'remedies' | 'missing' | 'wantedPools'> {
   /** The NodePool that comes nearest. */
   readonly nodePool?: string
   readonly finding: string
   readonly funnel: readonly string[]
-  readonly remedies: readonly string[]
-  /** Offerings that would do in the nearest NodePool and cannot be bought now. */
-  readonly missing: readonly MissingOffering[]
-  /** NodePools that the pods ask for by name and that take no part in planning. */
-  readonly wantedPools: readonly string[]
 }
 
 /** Limits on texts, which contain names and values that tenants choose. */

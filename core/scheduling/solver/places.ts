@@ -1,19 +1,15 @@
-import type { ContainerPort, Pod, Taint } from '../../objects.ts'
+import type { ContainerPort, Pod } from '../../objects.ts'
 import { operatorOf, type Requirement } from '../../requirements/requirement.ts'
 import type { Bits } from '../offerings/bits.ts'
 import type { PoolIndex } from '../offerings/pool-index.ts'
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
 import type { SchedulableNode } from '../snapshot.ts'
+import type { TopologyPlace } from '../topology/topology-index.ts'
 
 /** A place for pods: an existing or in-flight node, or a claim that the pass has opened. Numbered as they receive their first pod. */
-export interface Place {
+export interface Place extends Omit<TopologyPlace, 'set'> {
   /** -1 until the pass has put a pod there. */
   number: number
-  readonly hostname: string
-  /** The hostname among the topology's domains. */
-  readonly host: number
-  readonly isClaim: boolean
-  readonly taints: readonly Taint[]
   /** Number of its list of taints; places with equal lists share it. */
   readonly taintList: number
   set: RequirementSet

@@ -14,6 +14,7 @@ import { TopologyGroup } from './topology-group.ts'
 /** A place that a pod is about to go to. */
 export interface TopologyPlace {
   readonly hostname: string
+  /** The hostname among the topology's domains. */
   readonly host: number
   readonly taints: readonly Taint[]
   readonly isClaim: boolean
