@@ -2,7 +2,6 @@ import type { AdmissionPolicy, BoundPolicy, NamedExpression } from './rules/admi
 import { warningPolicies } from './warnings/policies.ts'
 import type { WarningPolicy } from './warnings/policy.ts'
 
-/** Actions of the binding of a policy that warns. */
 export const warningActions = ['Warn', 'Audit'] as const
 
 /** Returns a policy of `api/warnings` in Kubernetes' form, with its warnings as validations in the same order. */

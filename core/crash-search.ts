@@ -1,4 +1,3 @@
-/** What a crash of a trial proves. */
 export type CrashVerdict =
   /** More trials are needed. */
   | { readonly kind: 'searching' }

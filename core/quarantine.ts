@@ -10,7 +10,6 @@ export interface QuarantineEntry {
   readonly id: string
   /** Fingerprint of the object's spec: the quarantine ends when it changes. Pods of one shape share it, and are left out together. */
   readonly hash: string
-  /** The cause of the crash. */
   readonly cause: string
   /** Epoch ms. */
   readonly sinceMs: number

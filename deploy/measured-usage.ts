@@ -10,7 +10,6 @@ const roles = {
   'joiner-conversion': '`conversion`',
 } as const
 
-/** One run of a benchmark. */
 interface Run {
   readonly bench: string
   readonly date: string

@@ -54,7 +54,6 @@ export class BufferRoom {
     return [...cache.virtualPods.values()]
   }
 
-  /** Returns whether a pass for buffers is due. */
   isDue(): boolean {
     this.pods()
     return this.#passes.dueAt <= this.#deps.now()

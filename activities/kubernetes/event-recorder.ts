@@ -7,7 +7,6 @@ import type { KubernetesClient } from './client/client.ts'
 import { resourcePath } from './client/resources.ts'
 import { TokenBucket } from './client/token-bucket.ts'
 
-/** The object of an event. */
 export interface EventSubject {
   readonly apiVersion: string
   readonly kind: string

@@ -42,7 +42,6 @@ export interface EvaluationRequest
   readonly repairs?: readonly RepairPolicy[]
   /** Whether nodes of static NodePools are replaced (feature gate StaticCapacity). */
   readonly staticCapacity: boolean
-  /** Pauses in force. */
   readonly pauses: readonly Pause[]
   /** If set, checks only which of these proposals still hold, each after the earlier ones that do. */
   readonly together?: readonly Proposed[]
@@ -54,7 +53,6 @@ export interface ExplainRequest {
   readonly timeLimitMs: number
 }
 
-/** Data that a thread is started with. */
 export interface ThreadData {
   /** See `Breadcrumb`. */
   readonly breadcrumb: SharedArrayBuffer

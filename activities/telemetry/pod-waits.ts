@@ -51,7 +51,6 @@ export class PodWaits {
     this.#wait.ended(after, Math.max(0, (Date.parse(ended.lastTransitionTime) - since) / 1000))
   }
 
-  /** The gauge of pods that wait. */
   family(): GaugeFamily {
     const { gauge, pairs } = this.#wait
     const [waiting, since, now] = [this.#waiting, this.#since, this.#now]

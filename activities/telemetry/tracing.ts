@@ -1,4 +1,3 @@
-/** Attributes of a span. */
 export type SpanAttributes = Readonly<Record<string, string | number | undefined>>
 
 export interface SpanOptions {
@@ -14,7 +13,6 @@ interface PastSpan extends SpanOptions {
   readonly startMs: number
   /** Its own id, where others knew it before: 16 hexadecimal digits. */
   readonly spanId?: string
-  /** The error it failed with. */
   readonly error?: string | undefined
 }
 
@@ -35,7 +33,6 @@ export interface Tracing {
   stop(): Promise<void>
 }
 
-/** No spans. */
 export const noTracing: Tracing = {
   isOn: false,
   span: (_name, _options, work) => work(() => {}),

@@ -19,13 +19,11 @@ export class WorkQueueMetrics {
     this.#all.retries.inc(this.#of, 0)
   }
 
-  /** Records a key that has to be worked on. */
   added(key: string): void {
     this.#all.adds.inc(this.#of)
     if (!this.#queued.has(key)) this.#queued.set(key, this.#now())
   }
 
-  /** Records that work on a key began. */
   began(key: string): void {
     const since = this.#queued.get(key)
     this.#queued.delete(key)

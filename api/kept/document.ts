@@ -112,7 +112,6 @@ function remedyOf(name: string, namespace: string, key: string): string {
 export const words = (most: number) => z.string().max(most)
 /** A name in Kubernetes or Azure, or an id there. */
 export const name = words(300)
-/** A list of names. */
 export const names = z.array(name).max(10_000)
 /** A finite number within bounds, both included. */
 export const amount = (least: number, most: number) => z.number().min(least).max(most)

@@ -31,7 +31,6 @@ export interface Right {
   readonly when?: RightCondition
 }
 
-/** A right of one grantee. */
 export type Rule = Omit<Right, 'to'>
 type About = Pick<Right, 'why'> & Partial<Pick<Right, 'names' | 'when'>>
 

@@ -73,7 +73,6 @@ export type CelResult =
 /** JSON by variable name. */
 export type CelVariables = Readonly<Record<string, unknown>>
 
-/** A parsed CEL expression. */
 export interface CelExpression {
   /** Its free and bound variables, such as `self` and `oldSelf`. */
   readonly identifiers: ReadonlySet<string>

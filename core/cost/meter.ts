@@ -1,7 +1,6 @@
 import { hourMs } from './bill.ts'
 import type { CostSlice, PoolCost } from './slice.ts'
 
-/** A node that costs. */
 export interface MeteredNode {
   /** Absent: it has not joined, and no pod can be on it. */
   readonly nodeName?: string
@@ -13,7 +12,6 @@ export interface MeteredNode {
   readonly weight: number
 }
 
-/** A pod on a node. */
 export interface MeteredPod {
   readonly nodeName: string
   /** `namespace/Kind/name`. */

@@ -27,7 +27,6 @@ export interface CostInput {
   readonly window: TimeRange
 }
 
-/** What one hour of the clock cost. */
 interface CostHour extends KnownHour {
   readonly byNodePool: Readonly<Record<string, number>>
   /** USD that no pod requested; absent: no planner watched. */

@@ -18,7 +18,6 @@ export function isAdopted(claim: Claim): boolean {
   return isAksMachine(claim) && claim.metadata.annotations[annotations.adoptedMachine] === claim.metadata.uid
 }
 
-/** The place of an AKS machine. */
 export interface AksMachineId {
   readonly subscriptionId: string
   readonly resourceGroup: string

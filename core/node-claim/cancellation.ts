@@ -22,7 +22,6 @@ const budgetReason = 'Cancelled'
 /** Name of the ConfigMap of Joiner's namespace with the cancellations of late. */
 export const cancellationsMap = 'joiner-cancellations'
 
-/** A cancellation that was obeyed. */
 export interface Accepted {
   /** Epoch ms. */
   readonly atMs: number
@@ -73,12 +72,10 @@ function overEntries({ accepted, refused, damaged }: Cancellations, now: number)
   return Object.fromEntries(over.map((key) => [key, null]))
 }
 
-/** What a cancellation is judged by. */
 export interface CancellationView {
   readonly pauses: Pauses
   /** The NodePool of the claim; undefined when there is none. */
   readonly nodePool: NodePool | undefined
-  /** All nodes of the cluster. */
   readonly nodes: readonly StateNode[]
   readonly cancellations: Cancellations
   /** Epoch ms. */

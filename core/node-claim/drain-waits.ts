@@ -22,7 +22,6 @@ export interface DrainWaits {
 /** What the caller of `drain` already knows, so that only changes are reported. */
 export interface DrainReported {
   readonly waits: DrainWaits
-  /** Number of reports. */
   readonly reports: number
   /** Number of checks whether the VM of an unready Node still exists. */
   readonly vmLooks: number
@@ -45,7 +44,6 @@ export type SeenHold = Hold & DrainWait
 /** The API server's answer to an eviction that it refused. */
 export interface Refusal {
   readonly kind: 'budget' | 'manyBudgets' | 'other'
-  /** The message of the answer. */
   readonly message: string
   /** The PodDisruptionBudgets that select the pod, as `namespace/name`. */
   readonly budgets: readonly string[]

@@ -5,7 +5,6 @@ import { timeIn } from './hold.ts'
 /** The payload of `retryNow`. */
 export interface RetryRequest {
   readonly reason?: string
-  /** The requester. */
   readonly by?: string
   /** When it was made, RFC 3339. */
   readonly at?: string
@@ -32,7 +31,6 @@ export interface ReleaseRequest {
 
 /** The payload of `forceFinish`. */
 export interface ForceFinishRequest {
-  /** The reason, which is recorded. */
   readonly reason: string
   readonly by?: string
   /** When it was made, RFC 3339. */

@@ -11,7 +11,6 @@ export interface ActualState {
 export interface InPlaceChange {
   /** All tags that the resource is to have: Azure replaces them together. */
   readonly tags?: Readonly<Record<string, string>>
-  /** Identities to add. */
   readonly identities?: readonly string[]
 }
 

@@ -12,7 +12,6 @@ import {
 /** What overlays see of a NodePool. */
 export interface OverlaidPool {
   readonly name: string
-  /** Labels of its template. */
   readonly labels: Readonly<Record<string, string>>
 }
 

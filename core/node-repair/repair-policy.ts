@@ -18,7 +18,6 @@ export interface RepairPolicy {
   readonly action: RepairAction
 }
 
-/** A policy in force. */
 export interface RepairRule extends RepairPolicy {
   /** Whether the pattern matches some part of a condition's reason. Nothing matches a policy without one. */
   readonly matches: (reason: string) => boolean

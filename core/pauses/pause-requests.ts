@@ -17,7 +17,6 @@ export interface PauseRequest {
   readonly reason?: string
   /** RFC 3339 time at which the pause ends by itself. */
   readonly until?: string
-  /** The requester. */
   readonly by?: string
   /** When it was made, RFC 3339. */
   readonly at?: string
@@ -29,7 +28,6 @@ export interface ResumeRequest {
   readonly scope?: ScopeRequest
   /** Lifts the pauses of every scope. */
   readonly all?: boolean
-  /** The requester. */
   readonly by?: string
   /** When it was made, RFC 3339. */
   readonly at?: string

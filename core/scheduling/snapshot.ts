@@ -100,7 +100,6 @@ export interface SchedulingSnapshot {
   readonly namespaceLabels?: ReadonlyMap<string, Readonly<Record<string, string>>>
 }
 
-/** A NodeClaim to create. */
 export interface PlannedNodeClaim {
   readonly nodePool: string
   /** Entries of `spec.requirements`, instance types included. */
@@ -116,7 +115,6 @@ export interface PlannedNodeClaim {
   readonly pods: readonly Pod[]
   /** Lowest price in USD an hour at which it can be launched. */
   readonly price: number
-  /** Whether minValues had to be relaxed. */
   readonly minValuesRelaxed?: boolean
   /** For a static NodePool rather than for pods: its replicas. */
   readonly forReplicas?: number

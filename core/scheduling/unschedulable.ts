@@ -33,7 +33,6 @@ export type IgnoredReason =
   | { readonly kind: 'requirement'; readonly requirement: RequirementSpec; readonly errors: readonly string[] }
   | { readonly kind: 'volumes'; readonly problem: VolumeProblem }
 
-/** Criteria for an instance type. */
 export type TypeCriterion = 'requirements' | 'resources' | 'offering'
 
 /** Why no instance type is left (reference/karpenter-core.md 3.5). */

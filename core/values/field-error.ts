@@ -1,7 +1,6 @@
 import { printable } from './printable.ts'
 import { shortened } from './texts.ts'
 
-/** An error in a field of an object. */
 export interface FieldError {
   readonly path: readonly (string | number)[]
   /** Value, rule and remedy. */

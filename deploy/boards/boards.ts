@@ -5,7 +5,6 @@ import { disruptionBoard } from './disruption.ts'
 import { lifecyclesBoard } from './lifecycles.ts'
 import { temporalBoard } from './temporal.ts'
 
-/** All boards of the chart. */
 export const boards: readonly Board[] = [capacityBoard, lifecyclesBoard, disruptionBoard, costBoard, temporalBoard]
 
 /** Returns the files of the chart with what Grafana imports, by path below `deploy/`. */

@@ -2,7 +2,6 @@ import type { MorePki, Pki } from './pki.ts'
 import type { ServerName } from './server-versions.ts'
 import type { Supervisor } from './supervisor.ts'
 
-/** Ports of the loopback interface. */
 export interface Ports {
   readonly etcd: number
   readonly etcdPeer: number
@@ -24,7 +23,6 @@ export interface Place extends MorePki {
   readonly apiserverArgs: (pki: string) => readonly string[]
 }
 
-/** A running local cluster. */
 export interface LocalCluster {
   readonly stateDir: string
   /** Address that the API server and Azure listen on. */

@@ -12,7 +12,6 @@ export interface Certificate {
   readonly key: string
 }
 
-/** What the webhook serves with. */
 export interface Serving {
   readonly certificate: Certificate
   /** Path that the API server calls, such as `/convert/` and 32 digits. Whoever does not know it is not listened to. */

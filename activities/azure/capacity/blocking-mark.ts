@@ -36,7 +36,6 @@ function indexOf(marks: Marks): Index {
   return index
 }
 
-/** What an offering is asked for with. */
 export interface OfferingUse {
   readonly nodeClass: string
   /** Ids of the images that the class's nodes may get. */

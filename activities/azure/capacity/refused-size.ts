@@ -4,7 +4,6 @@ import { type FailureFacts, ruleFor } from '../arm/azure-failure-rules.ts'
 import { causeOf } from '../refusals/refusal-signature.ts'
 import type { RefusedSize } from './lasting-mark.ts'
 
-/** What a launch asked for. */
 export interface AttemptedLaunch extends Attempted {
   readonly image: string
   readonly nodeClass: string

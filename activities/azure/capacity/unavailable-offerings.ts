@@ -23,7 +23,6 @@ import {
 } from './mark.ts'
 import { MarkStore, nothingStored, type StoredMarks, storedMarks } from './mark-store.ts'
 
-/** What is to become of the marks. */
 type Change = (marks: Marks, nowMs: number) => Marks
 
 type Deps = KeptSource & Pick<Parts, 'now' | 'log'>
@@ -69,7 +68,6 @@ export class UnavailableOfferings {
     )
   }
 
-  /** Starts the watch. */
   start(): void {
     void this.#watch.run()
   }

@@ -27,7 +27,6 @@ export class PriceList implements Prices {
     this.spot = spot
   }
 
-  /** Number of prices. */
   get size(): number {
     return this.onDemand.size + this.spot.size
   }

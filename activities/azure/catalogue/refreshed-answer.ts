@@ -11,7 +11,6 @@ const lookEveryMs = 5 * 60_000
 const firstRetryMs = 5000
 const longestRetryMs = 10 * 60_000
 
-/** The source of an answer. */
 export interface AnswerSource<T> {
   /** Its name in the log: `VM sizes`. */
   readonly what: string

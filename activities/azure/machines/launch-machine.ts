@@ -125,16 +125,10 @@ function isSameMachine(text: string, id: AksMachineId): boolean {
   return parseAksMachineId(text) !== undefined && text.toLowerCase() === machineIdText(id).toLowerCase()
 }
 
-interface Remains {
-  readonly claim: NodeClaim
-  readonly machine: AksMachine
-  readonly attempt: number
-}
-
 /** Has a machine deleted that failed, and waits until it is gone. One that failed in this very attempt was judged by nobody yet. */
 async function makeRoom(
   deps: MachineLaunchDeps,
-  { claim, machine, attempt }: Remains,
+  { claim, machine, attempt }: { readonly claim: NodeClaim; readonly machine: AksMachine; readonly attempt: number },
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
   const isUnjudged = tagOf(machine.properties?.tags, tagKeys.attempt) === String(attempt)

@@ -13,7 +13,6 @@ import { commonRefusalMessage } from './learn-refusal.ts'
 
 export type LaunchTurnDeps = Pick<AzureParts, 'now' | 'unavailable' | 'config' | 'catalogue' | 'cache'>
 
-/** A launch in its class. */
 export interface ClassLaunch {
   readonly nodeClass: string
   /** Of class and settings: another state may be accepted. */

@@ -129,7 +129,6 @@ export const kindRules: Readonly<Record<CachedKind, KindRule>> = {
   },
 }
 
-/** How a process uses its cache. */
 export interface CacheUse extends Partial<Readonly<Record<Feature, boolean>>> {
   /** The roles of the process. Default: all. */
   readonly roles?: readonly Role[]

@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import { pauseFor } from '../../activity-context.ts'
 import type { CachedKind, CachedObject } from './cached-kinds.ts'
 
-/** A change of the cached cluster. */
 export interface ClusterChange {
   readonly kind: CachedKind
   readonly key: string

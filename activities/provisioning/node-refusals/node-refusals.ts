@@ -38,7 +38,6 @@ interface WaitReason {
   readonly awaited: string | undefined
 }
 
-/** What uses the refusals. */
 export interface RefusingDeps extends NodeRefusalsDeps {
   readonly nodeRefusals: NodeRefusals
 }

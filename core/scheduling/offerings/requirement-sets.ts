@@ -55,7 +55,6 @@ export class RequirementSets {
     this.empty = this.intern(new Map())
   }
 
-  /** Returns the number of sets. */
   get size(): number {
     return this.#byText.size
   }

@@ -49,7 +49,6 @@ export interface ShapeFacts extends RepellingPod {
   complete: boolean
 }
 
-/** What makes levels of pods. */
 export interface LevelMaker {
   readonly sets: RequirementSets
   readonly respectsPreferences: boolean

@@ -11,13 +11,11 @@ import {
   type ShapeFacts,
 } from './pod-facts.ts'
 
-/** A level in a pass. */
 export interface Level extends Omit<LevelFacts, 'facet' | 'labels' | 'rules'>, ConcernedPod {
   readonly facts: LevelFacts
   readonly facet: Facet
 }
 
-/** A facet in a pass. */
 export interface Facet {
   readonly facts: FacetFacts
   /** 1 where a claim, or a node that has received a pod, refused for good. */
@@ -54,7 +52,6 @@ export interface RequestClass extends RequestFacts {
   readonly refused: RefusedPlaces
 }
 
-/** A shape in a pass. */
 export interface Shape {
   readonly number: number
   readonly facts: ShapeFacts

@@ -13,7 +13,6 @@ import type { KnownPod, PodClasses } from './pod-classes.ts'
 import type { FacetFacts, RequestFacts, ShapeFacts } from './pod-facts.ts'
 import { type Facet, RefusedPlaces, type RequestClass, type Shape } from './pod-shapes.ts'
 
-/** A pod in the queue. */
 export interface Waiting {
   readonly pod: Pod
   readonly shape: Shape
@@ -24,7 +23,6 @@ export interface Waiting {
   readonly alternativeHosts: readonly (Requirement | undefined)[] | undefined
   /** Why it can never be placed. */
   readonly hopeless: UnschedulableCause | undefined
-  /** Whether it is barred from some places. */
   readonly isBarred: boolean
   /** Whether it is planned after all others, because its constraints may take long. */
   readonly isHeavy: boolean
@@ -40,7 +38,6 @@ interface WaitingContext {
   readonly sets: RequirementSets
   readonly classes: PodClasses
   readonly podVolumes: SchedulingSnapshot['podVolumes']
-  /** Pods that are barred from some places. */
   readonly barred: ReadonlySet<Pod> | undefined
   readonly apart: SchedulingSnapshot['apart']
   readonly inHand: SchedulingOptions['inHand']

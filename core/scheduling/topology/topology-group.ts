@@ -19,7 +19,6 @@ export class TopologyGroup {
   readonly rule: TopologyRule
   readonly key: string
   readonly isHostname: boolean
-  /** Number of domains with pods. */
   occupied = 0
   /** Number of known domains, except those of `knowHosts`. */
   #known = 0

@@ -31,7 +31,6 @@ export interface TopologyRule {
 
 export interface RuleContext {
   readonly namespaceLabels: ReadonlyMap<string, Readonly<Record<string, string>>>
-  /** Whether preferences state no rules. */
   readonly ignorePreferences: boolean
 }
 

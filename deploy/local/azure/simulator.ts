@@ -40,7 +40,6 @@ import { MachineLifecycle } from './virtual-machines/lifecycle.ts'
 import { Machines } from './virtual-machines/machines.ts'
 import { VmUsage } from './virtual-machines/vm-usage.ts'
 
-/** A simulator that listens. */
 export interface RunningSimulator {
   /** Such as `https://127.0.0.1:PORT`. */
   readonly address: string

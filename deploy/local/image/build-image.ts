@@ -12,7 +12,6 @@ import { type ImageContents, problemsOf, readImage } from './contents.ts'
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** An image that was built. */
 export interface BuiltImage {
   /** Its name in the storage of {@link Buildah}. */
   readonly name: string

@@ -92,7 +92,6 @@ export class Fleet {
     await vm?.powerOff()
   }
 
-  /** Ends all. */
   async end(): Promise<void> {
     this.#isEnded = true
     await this.#rounds

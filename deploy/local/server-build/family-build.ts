@@ -7,7 +7,6 @@ import type { BuildState } from './progress.ts'
 
 const run = promisify(execFile)
 
-/** A server to build. */
 export interface Wanted {
   readonly name: string
   readonly server: Server

@@ -17,12 +17,6 @@ type AssignmentBody =
 
 type Deps = Pick<ArmDeps, 'config' | 'access'>
 
-interface AssignmentRequest {
-  readonly scope: string
-  readonly name: string
-  readonly body: unknown
-}
-
 /** Returns assignments at, above and below a scope; `filter`: `atScope()` leaves out those below, `principalId eq '...'` those of others. */
 export function listAssignments(scope: string, filter = '', { access }: Deps): readonly Record<string, unknown>[] {
   const principal = /principalId eq '([^']*)'/i.exec(filter)?.[1]?.toLowerCase()
@@ -45,7 +39,10 @@ export function findAssignment(scope: string, name: string, { access }: Deps): R
  * Assigns a role. The same request again changes nothing. Errors: 400 for an unknown role or principal, and for a name that stands for another assignment;
  * 409 where the assignment exists by another name.
  */
-export function putAssignment({ scope, name, body }: AssignmentRequest, deps: Deps): Record<string, unknown> {
+export function putAssignment(
+  { scope, name, body }: { readonly scope: string; readonly name: string; readonly body: unknown },
+  deps: Deps,
+): Record<string, unknown> {
   const { access } = deps
   const { roleDefinitionId = '', principalId = '', principalType } = (body as AssignmentBody)?.properties ?? {}
   findDefinition(roleDefinitionId.slice(roleDefinitionId.lastIndexOf('/') + 1), deps)

@@ -6,7 +6,6 @@ import type { Machines } from '../virtual-machines/machines.ts'
 
 /** An agent pool of an AKS cluster, as its PUT made it. */
 export interface AgentPool {
-  /** Name of the managed cluster. */
   readonly cluster: string
   readonly name: string
   readonly properties: Readonly<Record<string, unknown>>
@@ -57,18 +56,13 @@ export interface AksMachine {
   isDeleting?: boolean
 }
 
-interface Stores {
-  readonly journal: Journal
-  readonly vms: Machines
-}
-
 /** Agent pools and their machines, on disk. A machine whose deletion was asked for is gone as soon as its VM is. */
 export class AgentPools {
   readonly #pools: Table<AgentPool>
   readonly #machines: Table<AksMachine>
   readonly #vms: Machines
 
-  constructor({ journal, vms }: Stores) {
+  constructor({ journal, vms }: { readonly journal: Journal; readonly vms: Machines }) {
     this.#pools = journal.table('agentPools')
     this.#machines = journal.table('aksMachines')
     this.#vms = vms

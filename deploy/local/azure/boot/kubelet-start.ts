@@ -11,7 +11,6 @@ type KubeletIdentity =
   | { readonly kind: 'token'; readonly token: string }
   | { readonly kind: 'certificate'; readonly cert: string; readonly key: string }
 
-/** What a kubelet was started with. */
 export interface KubeletStart {
   /** Base URL of the API server. */
   readonly server: string

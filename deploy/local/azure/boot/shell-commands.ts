@@ -1,6 +1,5 @@
 // The commands that boothooks are made of, for their effects on a node.
 
-/** A file of the node. */
 interface NodeFile {
   readonly content: string
   /** Permissions, such as 0o600. */

@@ -162,7 +162,6 @@ export interface Size {
   readonly price: number
 }
 
-/** All sizes by name. */
 export const sizes: ReadonlyMap<string, Size> = new Map(
   families.flatMap((family) =>
     family.vCpus.map((vCpus) => {

@@ -3,7 +3,6 @@ import type { SimulatorConfig } from '../server/config.ts'
 import type { Table } from '../server/journal.ts'
 import type { LoadBalancer, NetworkSecurityGroup, Subnet, VirtualNetwork } from './network-settings.ts'
 
-/** A subnet with the network that it is in. */
 export interface KnownSubnet extends Subnet {
   readonly id: string
   readonly network: VirtualNetwork
