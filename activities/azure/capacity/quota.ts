@@ -35,6 +35,18 @@ interface LaunchedVm {
   readonly goneAtMs?: number
 }
 
+interface Deps {
+  /** Undefined in a process without the role azure. */
+  readonly azure: AzureClient | undefined
+  /** Store of Azure's count, from processes with the role azure to the others. */
+  readonly document: Pick<DurableDocument<Usages>, 'write' | 'follow'>
+  readonly location: string
+  readonly cache: ClusterCache
+  readonly sizeOf: (instanceType: string) => VmSize | undefined
+  readonly log: Logger
+  readonly now: () => number
+}
+
 interface Reservation extends Demand {
   readonly untilMs: number
 }
@@ -45,12 +57,7 @@ interface Reservation extends Demand {
  * role azure polls and stores the count, the others follow what is stored.
  */
 export class Quota {
-  readonly #azure: AzureClient | undefined
-  readonly #document: Pick<DurableDocument<Usages>, 'write' | 'follow'>
-  readonly #location: string
-  readonly #sizeOf: (instanceType: string) => VmSize | undefined
-  readonly #log: Logger
-  readonly #now: () => number
+  readonly #deps: Deps
   readonly #endWatching: () => void
   #usages: Usages = new Map()
   /** When Azure's count was requested. */
@@ -65,23 +72,8 @@ export class Quota {
   #isStarted = false
   #endFollowing: () => void = () => {}
 
-  constructor(deps: {
-    /** Undefined in a process without the role azure. */
-    readonly azure: AzureClient | undefined
-    /** Store of Azure's count, from processes with the role azure to the others. */
-    readonly document: Pick<DurableDocument<Usages>, 'write' | 'follow'>
-    readonly location: string
-    readonly cache: ClusterCache
-    readonly sizeOf: (instanceType: string) => VmSize | undefined
-    readonly log: Logger
-    readonly now: () => number
-  }) {
-    this.#azure = deps.azure
-    this.#document = deps.document
-    this.#location = deps.location
-    this.#sizeOf = deps.sizeOf
-    this.#log = deps.log
-    this.#now = deps.now
+  constructor(deps: Deps) {
+    this.#deps = deps
     this.#endWatching = deps.cache.onChange(({ kind, before, after }) => {
       if (kind === 'NodeClaim') this.#observe(before as NodeClaim | undefined, after as NodeClaim | undefined)
     })
@@ -89,8 +81,8 @@ export class Quota {
 
   /** Polls, or follows other processes' polls, in the background until `stop`. */
   start(): void {
-    if (this.#azure === undefined) {
-      this.#endFollowing = this.#document.follow((stored) => this.#takeStored(stored), this.#log)
+    if (this.#deps.azure === undefined) {
+      this.#endFollowing = this.#deps.document.follow((stored) => this.#takeStored(stored), this.#deps.log)
       return
     }
     this.#isStarted = true
@@ -106,15 +98,15 @@ export class Quota {
 
   /** Requests Azure's count, and stores it. Errors: Azure's; the last count stays. */
   async poll(): Promise<void> {
-    if (this.#azure === undefined)
+    if (this.#deps.azure === undefined)
       throw new Error('usages: this process has no role azure; only a process with it polls')
-    const countedAtMs = this.#now()
+    const countedAtMs = this.#deps.now()
     const items: UsageItem[] = []
-    for await (const item of this.#azure.compute.usage.list(this.#location)) items.push(item)
-    this.#take(usagesOf(items), countedAtMs, this.#now())
-    await this.#document
+    for await (const item of this.#deps.azure.compute.usage.list(this.#deps.location)) items.push(item)
+    this.#take(usagesOf(items), countedAtMs, this.#deps.now())
+    await this.#deps.document
       .write({ value: this.#usages, readAtMs: countedAtMs })
-      .catch((error: unknown) => this.#log.warn({ err: error }, 'failed to store quota usage for planners'))
+      .catch((error: unknown) => this.#deps.log.warn({ err: error }, 'failed to store quota usage for planners'))
   }
 
   #takeStored({ value, readAtMs }: KeptAnswer<Usages>): void {
@@ -132,12 +124,12 @@ export class Quota {
 
   /** Azure's last count, or an empty one when it has expired. */
   get usages(): Usages {
-    return this.#now() - this.#polledAtMs <= usageLifetimeMs ? this.#usages : new Map()
+    return this.#deps.now() - this.#polledAtMs <= usageLifetimeMs ? this.#usages : new Map()
   }
 
   /** vCPUs by pool that Azure's last count does not include. */
   get inFlight(): ReadonlyMap<string, number> {
-    const now = this.#now()
+    const now = this.#deps.now()
     for (const [uid, { untilMs }] of this.#reserved) if (untilMs <= now) this.release(uid)
     this.#sums ??= inFlight(this.#uses(), this.#reserved.values(), this.#countedAtMs)
     return this.#sums
@@ -163,7 +155,7 @@ export class Quota {
    * at most one VM's.
    */
   reserve(uid: string, demand: Demand): void {
-    this.#reserved.set(uid, { ...demand, untilMs: this.#now() + reservedMs })
+    this.#reserved.set(uid, { ...demand, untilMs: this.#deps.now() + reservedMs })
     this.#sums = undefined
   }
 
@@ -186,12 +178,12 @@ export class Quota {
 
   #gaveBack(uid: string, vm: LaunchedVm): void {
     if (this.#launched.delete(uid)) return
-    this.#gone = [...this.#gone, { ...vm, goneAtMs: this.#now() }]
+    this.#gone = [...this.#gone, { ...vm, goneAtMs: this.#deps.now() }]
   }
 
   *#uses(): Generator<VmUse> {
     for (const { instanceType, ...rest } of [...this.#launched.values(), ...this.#gone]) {
-      const size = this.#sizeOf(instanceType)
+      const size = this.#deps.sizeOf(instanceType)
       if (size !== undefined) yield { ...rest, family: size.family, vCpus: size.vCpus }
     }
   }
@@ -202,7 +194,7 @@ export class Quota {
     clearTimeout(this.#timer)
     const isChanged = this.#launched.size + this.#gone.length > 0
     const dueMs = this.#polledAtMs + (isChanged ? pollWhenChangedMs : pollEveryMs)
-    this.#timer = setTimeout(() => void this.#pollAgain(), delayMs ?? Math.max(0, dueMs - this.#now()))
+    this.#timer = setTimeout(() => void this.#pollAgain(), delayMs ?? Math.max(0, dueMs - this.#deps.now()))
     this.#timer.unref()
   }
 
@@ -212,7 +204,7 @@ export class Quota {
       this.#schedule()
     } catch (error) {
       const remedy = 'they are asked for again. Check the right Microsoft.Compute/locations/usages/read of the identity'
-      this.#log.warn({ err: error, region: this.#location }, `usages could not be read; ${remedy}`)
+      this.#deps.log.warn({ err: error, region: this.#deps.location }, `usages could not be read; ${remedy}`)
       this.#schedule(retryMs)
     }
   }

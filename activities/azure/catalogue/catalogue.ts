@@ -50,21 +50,13 @@ interface CachedList {
 export class Catalogue {
   readonly sizes: RefreshedAnswer<Sizes>
   readonly prices: RefreshedAnswer<RegionPrices>
-  readonly #config: AzureConfig
-  readonly #unavailable: UnavailableOfferings
-  readonly #quota: Quota
-  readonly #reservations: CatalogueDeps['reservations']
-  readonly #now: () => number
+  readonly #deps: CatalogueDeps
   /** The vCPU counts of sizes, ascending, by the version of the sizes. */
   #vCpuSteps: { readonly version: number; readonly steps: readonly number[] } = { version: -1, steps: [] }
   readonly #cache = new Map<string, CachedList>()
 
   constructor(deps: CatalogueDeps) {
-    this.#config = deps.config
-    this.#unavailable = deps.unavailable
-    this.#quota = deps.quota
-    this.#reservations = deps.reservations
-    this.#now = deps.now
+    this.#deps = deps
     this.sizes = new RefreshedAnswer(sizeSource(deps), deps.log, deps.now)
     this.prices = new RefreshedAnswer(priceSource(deps), deps.log, deps.now)
   }
@@ -86,11 +78,11 @@ export class Catalogue {
    * reports it and goes on.
    */
   async whenLoaded(signal: AbortSignal): Promise<void> {
-    const deadline = this.#now() + loadPatienceMs
+    const deadline = this.#deps.now() + loadPatienceMs
     while (this.sizes.answer === undefined) {
-      if (this.#now() >= deadline) {
+      if (this.#deps.now() >= deadline) {
         throw new Error(
-          `instance types of region "${this.#config.location}" are not loaded yet; see the log for what Azure says`,
+          `instance types of region "${this.#deps.config.location}" are not loaded yet; see the log for what Azure says`,
         )
       }
       await pauseFor(100, signal)
@@ -113,24 +105,24 @@ export class Catalogue {
    * something changes.
    */
   instanceTypesFor(nodeClass: NodeClass, kubelet?: KubeletConversion): readonly InstanceType[] {
-    const settings = nodeClassSettings(nodeClass, this.#config, kubelet)
-    const quota = this.#quota.signature(this.#steps())
+    const settings = nodeClassSettings(nodeClass, this.#deps.config, kubelet)
+    const quota = this.#deps.quota.signature(this.#steps())
     const slot = `${nodeClass.metadata.name}/${JSON.stringify(kubelet ?? null)}`
-    const reservations = this.#reservations.signature(nodeClass)
+    const reservations = this.#deps.reservations.signature(nodeClass)
     const settingsKey = `${reservations === '' ? '' : 'reserved '}${JSON.stringify(relevant(settings))}`
     const use = offeringUse(nodeClass)
-    const key = `${this.sizes.version}/${this.prices.version}/${this.#unavailable.version}/${quota}/${reservations}/${[...use.images].join()}/${settingsKey}`
+    const key = `${this.sizes.version}/${this.prices.version}/${this.#deps.unavailable.version}/${quota}/${reservations}/${[...use.images].join()}/${settingsKey}`
     const cached = this.#cache.get(slot)
     if (cached?.key === key) return cached.types
     const lists = cached?.settingsKey === settingsKey ? cached.lists : this.#listsOf(settings, reservations !== '')
     const types = lists.list({
       sizes: this.sizes.answer?.value.values() ?? [],
       prices: this.prices.answer?.value.list ?? modelledPrices,
-      isMarked: (offering) => this.#unavailable.isMarked(offering, use),
-      hasQuota: (family, vCpus) => this.#quota.hasRoom({ family, vCpus, capacityType: 'on-demand' }),
-      hasSpotQuota: (family, vCpus) => this.#quota.hasRoom({ family, vCpus, capacityType: 'spot' }),
-      reserved: reservedSale(this.#reservations.offeredTo(nodeClass), (offering) =>
-        this.#unavailable.markOf(offering, use),
+      isMarked: (offering) => this.#deps.unavailable.isMarked(offering, use),
+      hasQuota: (family, vCpus) => this.#deps.quota.hasRoom({ family, vCpus, capacityType: 'on-demand' }),
+      hasSpotQuota: (family, vCpus) => this.#deps.quota.hasRoom({ family, vCpus, capacityType: 'spot' }),
+      reserved: reservedSale(this.#deps.reservations.offeredTo(nodeClass), (offering) =>
+        this.#deps.unavailable.markOf(offering, use),
       ),
     })
     if (this.#cache.size >= mostCached) this.#cache.clear()
@@ -140,11 +132,11 @@ export class Catalogue {
 
   #listsOf(nodeClass: NodeClassSettings, hasReservations: boolean): InstanceTypeLists {
     return new InstanceTypeLists({
-      region: this.#config.location,
+      region: this.#deps.config.location,
       nodeClass,
-      memoryOverheadPercent: this.#config.vmMemoryOverheadPercent,
-      nodeResourceGroup: this.#config.nodeResourceGroup,
-      allowsUntested: this.#config.untestedSizes === true,
+      memoryOverheadPercent: this.#deps.config.vmMemoryOverheadPercent,
+      nodeResourceGroup: this.#deps.config.nodeResourceGroup,
+      allowsUntested: this.#deps.config.untestedSizes === true,
       hasReservations,
     })
   }
