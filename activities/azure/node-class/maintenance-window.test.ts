@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { maintenanceWindow } from './maintenance-window.ts'
+import { maintenanceWindow } from './images-status.ts'
 
 const start = 'aksManagedNodeOSUpgradeSchedule-start'
 const end = 'aksManagedNodeOSUpgradeSchedule-end'
