@@ -8,21 +8,25 @@ const afterRestoreMs = 20 * 60_000
 /** VMs that the API server refuses. */
 export class Joins {
   readonly #scene: Scene
+  /** For how long each has been there while Joiner could do something about it. */
   readonly #refused = new Map<string, number>()
 
   constructor(scene: Scene) {
     this.#scene = scene
   }
 
-  /** Returns the VMs of NodeClaims that stay though they cannot join. `claims`: names of NodeClaims that are not being deleted. */
-  look(claims: ReadonlySet<string>): readonly string[] {
+  /**
+   * Returns the VMs of NodeClaims that stay though they cannot join. `claims`: names of NodeClaims that are not being deleted. `actedMs`: the time since
+   * the last look in which Joiner could act.
+   */
+  look(claims: ReadonlySet<string>, actedMs: number): readonly string[] {
     const { fast, nowMs, etcd } = this.#scene
     const refused = new Set(fast.azure.refused)
     for (const name of this.#refused.keys()) if (!refused.has(name)) this.#refused.delete(name)
-    for (const name of refused) if (!this.#refused.has(name)) this.#refused.set(name, nowMs)
+    for (const name of refused) this.#refused.set(name, (this.#refused.get(name) ?? -actedMs) + actedMs)
     if (nowMs - etcd.restoredMs < afterRestoreMs) return []
-    return [...this.#refused].flatMap(([name, sinceMs]) =>
-      nowMs - sinceMs >= mostMs && claims.has(name.replace('aks-', '')) ? [name] : [],
+    return [...this.#refused].flatMap(([name, ms]) =>
+      ms >= mostMs && claims.has(name.replace('aks-', '')) ? [name] : [],
     )
   }
 }
