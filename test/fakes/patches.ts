@@ -13,7 +13,8 @@ const asMap = (value: unknown): Json => (isMap(value) ? value : {})
 /** JSON merge patch (RFC 7396). The lock in `metadata` is no change. */
 export function merged(target: Json, patch: Json): Json {
   const result: Json = { ...target }
-  for (const [key, value] of Object.entries(patch)) {
+  for (const key in patch) {
+    const value = patch[key]
     if (value === null || value === undefined) delete result[key]
     else if (isMap(value)) result[key] = merged(asMap(result[key]), value)
     else result[key] = value

@@ -10,6 +10,24 @@ export function jsonCopy<T>(value: T): T {
   return copy as T
 }
 
+/** A value as it is read from the JSON that it was sent as: without what JSON leaves out. In a fraction of the time. */
+export function sentCopy(value: unknown): unknown {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null
+  if (typeof value === 'function' || typeof value === 'symbol') return undefined
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((one) => sentCopy(one) ?? null)
+  if ('toJSON' in value) return JSON.parse(JSON.stringify(value))
+  const copy = { ...value } as Record<string, unknown>
+  for (const key in copy) {
+    const one = copy[key]
+    if (typeof one === 'string') continue
+    const sent = sentCopy(one)
+    if (sent === undefined) delete copy[key]
+    else copy[key] = sent
+  }
+  return copy
+}
+
 /** As `isDeepStrictEqual` of what JSON can say, in a fraction of the time. */
 export function isSameJson(one: unknown, other: unknown): boolean {
   if (one === other) return true

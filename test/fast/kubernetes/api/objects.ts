@@ -90,8 +90,10 @@ export class ObjectStore {
     const ofResource = this.#byResource.get(resource) ?? new Map<string, Json>()
     this.#byResource.set(resource, ofResource.set(path, stored))
     this.#objects.set(path, stored)
-    this.#count(before, -1)
-    this.#count(stored, 1)
+    if (before === undefined || before['kind'] !== object['kind'] || metaOf(before).uid !== metaOf(stored).uid) {
+      this.#count(before, -1)
+      this.#count(stored, 1)
+    }
     const change = { resource, path, object: stored, version: this.#version }
     this.#tell(before === undefined ? { ...change, type: 'ADDED' } : { ...change, type: 'MODIFIED', before })
     return stored

@@ -15,8 +15,21 @@ export interface Target {
   readonly query: URLSearchParams
 }
 
-/** Returns what a URL's path names. */
+/** What paths name, of those that were asked for last: a process renews the same Leases all the time. */
+const known = new Map<string, Target>()
+const mostKnown = 5000
+
+/** Returns what a URL's path names, which nobody changes. */
 export function targetOf(url: string): Target {
+  const found = known.get(url)
+  if (found !== undefined) return found
+  const target = parsed(url)
+  if (known.size >= mostKnown) known.clear()
+  known.set(url, target)
+  return target
+}
+
+function parsed(url: string): Target {
   const [whole = '', search] = url.split('?')
   const segments = whole.split('/').slice(1)
   const prefix = segments.splice(0, segments[0] === 'api' ? 2 : 3)

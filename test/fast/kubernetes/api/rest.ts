@@ -5,7 +5,7 @@ import { namespace, operatorAccount } from '../../../../deploy/local/installatio
 import { keepingStatus } from '../../../fakes/api-rules.ts'
 import { merged, operated } from '../../../fakes/patches.ts'
 import type { ApiServer, DeleteOptions } from './api-server.ts'
-import { jsonCopy } from './json-copy.ts'
+import { jsonCopy, sentCopy } from './json-copy.ts'
 import { type Meta, metaOf } from './objects.ts'
 import { type Target, targetOf } from './paths.ts'
 import { replicasFieldOf } from './schema.ts'
@@ -55,7 +55,7 @@ export class Rest {
 
   /** Errors: `ApiError`, as a real server refuses. */
   answer({ method, url, body: sent, patch = 'merge' }: RestRequest): Json {
-    const body: unknown = sent === undefined ? undefined : JSON.parse(JSON.stringify(sent))
+    const body = sentCopy(sent)
     const target = targetOf(url)
     if (method === 'GET' && /^\/(version|readyz|livez)/.test(url)) return { gitVersion: serverVersion }
     const { list, path, subresource } = target
