@@ -107,9 +107,9 @@ async function keepWork({ jobs }: Options): Promise<void> {
     console.log(lineOf(plan, run))
     return 'next'
   })
-  const { hourly } = coverageOf(runs)
+  const { hourly, medianMs } = coverageOf(runs)
   await writeFile(workFile, `${JSON.stringify({ seeds, hourly }, null, 2)}\n`)
-  console.log(`in an hour: ${inAnHour(hourly)}`)
+  console.log(`in an hour ${inAnHour(hourly)}; median ${(medianMs / 1000).toFixed(2)} s of a core`)
 }
 
 function inAnHour({ timers, requests, activations }: Work): string {

@@ -42,8 +42,11 @@ export async function runBeside(
   await Promise.all(Array.from({ length: jobs }, work))
 }
 
-if (process.argv[1] === self && process.argv[2] === 'run')
+if (process.argv[1] === self && process.argv[2] === 'run') {
   process.on('message', (plan: ChaosPlan) => {
     // Whoever has enough listens no more.
     void runPlan(plan).then((run) => process.connected && process.send?.(run))
   })
+  // Whoever started it was killed: a plan of three days would go on for minutes.
+  process.on('disconnect', () => process.exit())
+}
