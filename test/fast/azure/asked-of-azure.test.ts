@@ -25,7 +25,7 @@ import { makingMachines } from '../../arm/machines-mode.ts'
 import { azureConfig } from '../../fakes/azure-config.ts'
 import { collect, vmBody } from '../../simulator/sdk-clients.ts'
 import { settle } from '../virtual-clock.ts'
-import { FastAzure } from './fast-azure.ts'
+import { FastAzure, type FastAzureOptions } from './fast-azure.ts'
 
 const log = pino({ level: 'silent' })
 const now = () => Date.now()
@@ -35,8 +35,8 @@ const images = imageDefinitions({ imageFamily: 'Ubuntu2204', fips: false, truste
   1,
 )
 
-async function world() {
-  const azure = await FastAzure.start()
+async function world(settings?: FastAzureOptions['settings']) {
+  const azure = await FastAzure.start({ ...(settings && { settings }) })
   const { url, credential, http } = azure
   const config = {
     ...azureConfig,
@@ -59,6 +59,14 @@ test('sizes, prices and quota', async () => {
   expect((await fetchPrices(url, 'westus2', http)).list.onDemand.get('Standard_D2s_v5')).toBeGreaterThan(0)
   const usages = usagesOf(await collect(client.compute.usage.list('westus2')))
   expect(usages.get('standarddsv5family')?.limit).toBeGreaterThan(0)
+})
+
+test('a region that sells small sizes alone', async () => {
+  const { client, url, http } = await world({ mostVCpus: 8 })
+  const sizes = await readSizes(client, 'westus2')
+  expect(new Set([...sizes.values()].map(({ vCpus }) => vCpus))).toEqual(new Set([2, 4, 8]))
+  const { onDemand } = (await fetchPrices(url, 'westus2', http)).list
+  expect([...onDemand.keys()].sort()).toEqual([...sizes.keys()].sort())
 })
 
 test('facts of the network', async () => {

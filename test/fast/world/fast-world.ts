@@ -4,7 +4,7 @@ import { Client } from '@temporalio/client'
 import type { PeerConnection } from '../../../activities/kubernetes/peers.ts'
 import { digested, unpacked, type WorkflowBundle, workflowBundle } from '../../../workers/bundle.ts'
 import { FakeCluster } from '../../fakes/cluster.ts'
-import { type ClusterRequest, FastAzure } from '../azure/fast-azure.ts'
+import { type ClusterRequest, FastAzure, type FastAzureOptions } from '../azure/fast-azure.ts'
 import { startControllers } from '../kubernetes/controllers/start-controllers.ts'
 import { Network } from '../network.ts'
 import { gatedClient, gateOfKubernetes } from '../simulated-gate.ts'
@@ -24,6 +24,8 @@ export interface FastOptions {
   readonly isEvicted?: (random: () => number) => boolean
   /** The length of a history from which on Temporal suggests a new run. */
   readonly suggestNewRunAt?: number
+  /** What the simulated Azure is configured with otherwise. */
+  readonly azure?: FastAzureOptions['settings']
   /** How many times as long as usual requests and workflow tasks take: servers that share two cores are slow. Default: 1. */
   readonly slowness?: number
 }
@@ -73,7 +75,7 @@ export class FastWorld {
   #azure: FastAzure | undefined
 
   private constructor(workflows: Workflows, options: FastOptions) {
-    const { seed = 1, slowness = 1, isEvicted = (random) => random() < 0.2, ...more } = options
+    const { seed = 1, slowness = 1, isEvicted = (random) => random() < 0.2, azure: _, ...more } = options
     this.#workflows = workflows
     this.#random = new SeededRandom(seed)
     const { clock } = this.time
@@ -104,8 +106,9 @@ export class FastWorld {
       const { status, body: answer } = await cluster.respond(method as never, path, body, patch)
       return { status, text: JSON.stringify(answer) }
     }
-    world.#azure = await FastAzure.start({ network, seed: options.seed ?? 1, cluster: ask })
-    world.#stopControllers = startControllers(cluster, { seed: options.seed ?? 1 }).stop
+    const { azure: settings = {}, seed = 1 } = options
+    world.#azure = await FastAzure.start({ network, seed, settings, cluster: ask })
+    world.#stopControllers = startControllers(cluster, { seed }).stop
     return world
   }
 

@@ -174,6 +174,10 @@ export const sizes: ReadonlyMap<string, Size> = new Map(
   ),
 )
 
+/** Those with at most so many vCPUs. */
+export const sizesUpTo = (mostVCpus = Number.POSITIVE_INFINITY) =>
+  [...sizes.values()].filter(({ vCpus }) => vCpus <= mostVCpus)
+
 /** A size as Microsoft.Compute/skus lists it. `zones`: where it is sold, unless its family is sold in fewer. */
 export function skuJson({ name, family, vCpus, memoryGib }: Size, location: string, zones = zonal): SkuJson {
   const localGb = (family.localGbPerVCpu ?? 0) * vCpus

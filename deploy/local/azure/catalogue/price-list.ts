@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import type { SimulatorConfig } from '../server/config.ts'
-import { sizes as builtIn, type PriceItem, priceItems } from './catalogue.ts'
+import { type PriceItem, priceItems, sizesUpTo } from './catalogue.ts'
 
-type PriceConfig = Pick<SimulatorConfig, 'location' | 'pricesFiles' | 'catalogueFile'>
+type PriceConfig = Pick<SimulatorConfig, 'location' | 'pricesFiles' | 'catalogueFile' | 'mostVCpus'>
 
 /** The retail price API, `GET /api/retail/prices`, in pages. Errors at start: a file of prices that cannot be read. */
 export function registerPrices(app: FastifyInstance, config: PriceConfig): void {
@@ -43,10 +43,10 @@ function priceKey(size: string, isSpot: boolean): string {
 /** Azure's page has 100 rows. */
 const pageSize = 100
 
-function readPrices({ location, pricesFiles, catalogueFile }: PriceConfig): readonly PriceItem[] {
+function readPrices({ location, pricesFiles, catalogueFile, mostVCpus }: PriceConfig): readonly PriceItem[] {
   if (pricesFiles !== undefined) return pricesFiles.flatMap(readPriceFile)
   // Sizes from a file have no built-in prices.
-  return catalogueFile === undefined ? [...builtIn.values()].flatMap((size) => priceItems(size, location)) : []
+  return catalogueFile === undefined ? sizesUpTo(mostVCpus).flatMap((size) => priceItems(size, location)) : []
 }
 
 function readPriceFile(file: string): readonly PriceItem[] {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { SimulatorConfig } from '../server/config.ts'
-import { sizes as builtIn, skuJson } from './catalogue.ts'
+import { sizesUpTo, skuJson } from './catalogue.ts'
 import type { SkuJson } from './sku-json.ts'
 
 /** What the simulator itself needs to know of a size. */
@@ -29,10 +29,15 @@ export class SkuCatalogue {
   readonly #sizes: ReadonlyMap<string, VmSize>
 
   /** Errors: the file cannot be read, or holds no VM size of the simulated location. */
-  constructor({ location, catalogueFile, zones }: Pick<SimulatorConfig, 'location' | 'catalogueFile' | 'zones'>) {
+  constructor({
+    location,
+    catalogueFile,
+    zones,
+    mostVCpus,
+  }: Pick<SimulatorConfig, 'location' | 'catalogueFile' | 'zones' | 'mostVCpus'>) {
     this.skus =
       catalogueFile === undefined
-        ? [...builtIn.values()].map((size) => skuJson(size, location, zones))
+        ? sizesUpTo(mostVCpus).map((size) => skuJson(size, location, zones))
         : readSkus(catalogueFile, location)
     const vms = this.skus.filter(({ resourceType }) => resourceType === 'virtualMachines')
     this.#sizes = new Map(vms.map((sku) => [sku.name.toLowerCase(), sizeOf(sku)]))

@@ -71,5 +71,9 @@ export const configShape = strictRecord(
 export type ProcessConfig = Checked<typeof configShape>
 
 /** Configuration of the Azure simulator. In one process with its tests it may keep its state in memory, and has no port. */
-export type SimulatorConfig = Omit<ProcessConfig, 'port' | 'host' | 'stateDir' | 'certFile' | 'keyFile'> &
-  Partial<Pick<ProcessConfig, 'stateDir' | 'certFile'>>
+export interface SimulatorConfig
+  extends Omit<ProcessConfig, 'port' | 'host' | 'stateDir' | 'certFile' | 'keyFile'>,
+    Partial<Pick<ProcessConfig, 'stateDir' | 'certFile'>> {
+  /** Most vCPUs of the own table's sizes that the region sells. Default: it sells all. */
+  readonly mostVCpus?: number
+}
