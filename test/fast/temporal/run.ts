@@ -134,6 +134,8 @@ export class Run {
   /** What happened while a workflow task ran; the server writes it down after the task. */
   readonly buffered: (() => void)[] = []
   readonly activities = new Map<number, PendingActivity>()
+  /** By the sequence numbers of their commands. */
+  readonly children = new Map<number, Run>()
   readonly timers = new Map<number, { readonly startedEventId: number; readonly stop: Cancel }>()
   readonly updates = new Map<string, PendingUpdate>()
   readonly onClosed: (() => void)[] = []

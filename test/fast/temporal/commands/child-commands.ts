@@ -53,6 +53,7 @@ export function startChild(server: CommandServer, { run, command, add }: Carried
     ...limitsOf(of.workflowRunTimeout, of.workflowExecutionTimeout),
   }
   const child = server.begin(start, { parent: run })
+  run.children.set(of.seq ?? 0, child)
   followParent(server, { run, child, policy: of.parentClosePolicy })
   const workflowExecution = { workflowId, runId: child.identity.runId }
   server.deliver(run, () => {
@@ -66,6 +67,29 @@ export function startChild(server: CommandServer, { run, command, add }: Carried
       childEnded(server, { run, child, seq: of.seq ?? 0, known: { ...known, workflowExecution } }),
     ),
   )
+}
+
+/** Asks a child to end, for a parent that waits until it has: Core itself hears that it was asked, and the workflow what becomes of it. */
+export function cancelChild(server: CommandServer, { run, command, add }: Carried): void {
+  const { childWorkflowSeq, reason } = command.cancelChildWorkflowExecution ?? {}
+  const child = run.children.get(childWorkflowSeq ?? 0)
+  if (child?.isRunning !== true) return
+  const workflowExecution = { workflowId: child.workflowId, runId: child.identity.runId }
+  const initiatedEventId = add({
+    requestCancelExternalWorkflowExecutionInitiatedEventAttributes: {
+      namespace,
+      workflowExecution,
+      childWorkflowOnly: true,
+      reason: reason ?? '',
+    },
+  }) as never
+  server.cancelRun(child, reason ?? '')
+  server.deliver(run, () => {
+    run.history.add(server.clock.now(), {
+      externalWorkflowExecutionCancelRequestedEventAttributes: { initiatedEventId, namespace, workflowExecution },
+    })
+    return undefined
+  })
 }
 
 /** What becomes of a child when its parent ends. A run that continues its parent's has its children. */

@@ -4,7 +4,7 @@ import { type Command, commandKind, msOf, normalQueue, payloadOf, valueOf } from
 import type { Run } from '../run.ts'
 import { type RunStart, startedMemo } from '../run-start.ts'
 import { cancelMarkers } from '../workflow-tasks.ts'
-import { startChild } from './child-commands.ts'
+import { cancelChild, startChild } from './child-commands.ts'
 import type { Carried, CommandServer, Ids } from './command-server.ts'
 import { reachesServer } from './task-commands.ts'
 
@@ -46,6 +46,7 @@ const handlers: Partial<Record<ReturnType<typeof commandKind>, Handler>> = {
   },
   setPatchMarker,
   startChildWorkflowExecution: startChild,
+  cancelChildWorkflowExecution: cancelChild,
   signalExternalWorkflowExecution: signalExternal,
   updateResponse: answerUpdate,
   completeWorkflowExecution: (server, { run, command, add }) => {
