@@ -67,6 +67,7 @@ export interface LifeFacts {
   readonly readyMs?: number
   readonly drainingMs?: number
   readonly endedMs?: number
+  /** Pods that the drain moved. */
   readonly drainedPods?: number
   /** In the order of their launches; the last few where there were many. */
   readonly vms: readonly VmSpan[]
@@ -74,6 +75,7 @@ export interface LifeFacts {
   readonly went?: Death
   /** The latest few. */
   readonly refused: readonly RefusedCapacity[]
+  /** Launch attempts. */
   readonly attempts: number
   /** Labels of the claim that its NodePool or its owner gave it, without well-known ones; as many as the memo's limit allows. */
   readonly labels: Readonly<Record<string, string>>

@@ -119,16 +119,16 @@ describe('the tags', () => {
   test('that are too many with those of Joiner leave the class not ready before anything is asked of Azure', async () => {
     const before = await puts()
     await world.apply(
-      { ...nodeClass(name), spec: { tags: tags(46) } },
+      { ...nodeClass(name), spec: { tags: tags(45) } },
       nodePool({ name, nodeClass: name, consolidateAfter: 'Never' }),
       deployment({ name, replicas: 1, nodeSelector: { 'karpenter.sh/nodepool': name } }),
     )
     const found = await untilReason(name, 'ValidationSucceeded', 'TagsInvalid')
     expect(found.status).toBe('False')
-    expect(found.message).toMatch(/46 of spec\.tags and 5 of Joiner's.*remove 1 of "t0"/)
+    expect(found.message).toMatch(/45 of spec\.tags and 6 of Joiner's.*remove 1 of "t0"/)
     await untilReason(name, 'Ready', 'UnhealthyDependents')
     expect(await puts()).toBe(before)
-    await world.operator.api('PATCH', `${classes}/${name}`, { spec: { tags: { t45: null } } })
+    await world.operator.api('PATCH', `${classes}/${name}`, { spec: { tags: { t44: null } } })
     await world.until('the pod runs', async () => (await world.running(name)) === 1)
     const vms = (await world.azure()).virtualMachines.filter((vm) => vm.name.startsWith(`aks-${name}-`))
     expect(vms.map((vm) => Object.keys(vm.tags).length)).toEqual([50])
