@@ -1,9 +1,9 @@
 import type { Worker } from '@temporalio/worker'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
-import { whenAborted } from '../activities/abortable-wait.ts'
+import { pauseOf, whenAborted } from '../activities/abortable-wait.ts'
 import { Lease } from '../activities/kubernetes/lease.ts'
-import { leaderTimes } from '../activities/kubernetes/while-held.ts'
+import { leaderTimes, whileHeld } from '../activities/kubernetes/while-held.ts'
 import { FakeCluster } from '../test/fakes/cluster.ts'
 import { pass, useFakeTime } from '../test/fakes/time.ts'
 import { workWhileLeading } from './serving.ts'
@@ -234,4 +234,26 @@ test('work without a fence goes on where renewals are answered late, and says wh
   await pass(30_000)
   const end = { msg: 'this process plans no longer, and stands by', reason: 'could not renew its Lease in time' }
   expect(logged).toContainEqual(expect.objectContaining(end))
+})
+
+test('work without a fence that ends by itself has not lost its Lease, and no log says so', async () => {
+  const cluster = new FakeCluster()
+  cluster.intercept(() => new Promise<void>((resolve) => void setTimeout(resolve, 50)))
+  const logged: { readonly msg: string; readonly reason?: string }[] = []
+  const stop = new AbortController()
+  const lease = new Lease(
+    { client: cluster.client, namespace: 'joiner' },
+    { ...leaderTimes, name: 'joiner-bridge', identity: 'a' },
+  )
+  const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line)) })
+  const done = whileHeld({ what: 'bridges', lease, isFenced: false, log, signal: stop.signal }, async (ends, end) => {
+    await pauseOf(1000, ends)
+    end()
+  })
+  await pass(1500)
+  stop.abort()
+  await pass(500)
+  await done
+  const ends = logged.filter(({ msg }) => msg.endsWith('no longer, and stands by'))
+  expect(ends.map(({ reason }) => reason)).toEqual([undefined])
 })

@@ -71,7 +71,7 @@ export async function whileHeld(
       reason ??= why
       end()
     }
-    if (!isFenced) void whenOver(lease, ends).then(() => stop('could not renew its Lease in time'))
+    if (!isFenced) void whenOver(lease, ends).then(() => ends.aborted || stop('could not renew its Lease in time'))
     while (!ends.aborted) {
       await pauseOf(renewMs, ends)
       if (ends.aborted) break
