@@ -362,3 +362,13 @@ export function named(manifests: readonly Manifest[], kind: string, name: string
   if (found === undefined) throw new Error(`${kind} ${name} is not rendered`)
   return found
 }
+
+/** Values as helm's --set takes them. */
+export function flat(values: object, prefix = ''): Record<string, string> {
+  return Object.assign(
+    {},
+    ...Object.entries(values).map(([key, value]: [string, unknown]) =>
+      typeof value === 'object' && value !== null ? flat(value, `${prefix}${key}.`) : { [prefix + key]: String(value) },
+    ),
+  ) as Record<string, string>
+}

@@ -5,13 +5,13 @@ import { promisify } from 'node:util'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { bootstrapTokenId } from '../activities/azure/launch/bootstrap-token.ts'
+import { bootstrapTokenId, createBootstrapToken, isTokenLost } from '../activities/azure/launch/bootstrap-token.ts'
 import type { Json } from '../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../activities/kubernetes/client/api-error.ts'
 import { KubernetesClient } from '../activities/kubernetes/client/client.ts'
 import { rights } from '../api/rights/rights.ts'
 import { rightCells } from '../deploy/generate-rights.ts'
-import { chartFolder, fullValues, ofShape, releaseNamespace, renderChart, role, smallestValues } from './chart.ts'
+import { chartFolder, flat, fullValues, ofShape, releaseNamespace, renderChart, role, smallestValues } from './chart.ts'
 import { World } from './world.ts'
 
 const accounts = ['joiner', 'joiner-azure', 'joiner-planner', 'joiner-conversion'] as const
@@ -227,8 +227,12 @@ describe('by the API server', () => {
 
   test('joiner-azure makes tokens of its own and deletes them, and none of others', async () => {
     const path = `${tokens}/bootstrap-token-${bootstrapTokenId('a')}`
-    await as('joiner-azure').create(tokens, token())
+    const { secretUid = '' } = (await createBootstrapToken(as('joiner-azure'), 'a', Date.UTC(2099, 0))) ?? {}
+    const isLost = (uid: string) => isTokenLost(as('joiner-azure'), 'a', uid)
+    // A deletion that is only checked tells whose token it is, and leaves it.
+    expect([await isLost(secretUid), await isLost('another'), await isLost(secretUid)]).toEqual([false, true, false])
     await as('joiner-azure').delete(path)
+    expect(await isLost(secretUid)).toBe(true)
     await world.operator.api('POST', tokens, token({ labels: { of: 'kubeadm' } }))
     expect(await refusal(as('joiner-azure').delete(path))).toMatch(/bootstrap tokens of its own only/)
     await world.operator.api('DELETE', path)
@@ -388,13 +392,3 @@ describe('by the API server', () => {
     expect(found).toEqual([expect.stringMatching(/joiner-conversion.*cannot get resource.*namespaces/)])
   })
 })
-
-/** Values as helm's --set takes them. */
-function flat(values: object, prefix = ''): Record<string, string> {
-  return Object.assign(
-    {},
-    ...Object.entries(values).map(([key, value]: [string, unknown]) =>
-      typeof value === 'object' && value !== null ? flat(value, `${prefix}${key}.`) : { [prefix + key]: String(value) },
-    ),
-  ) as Record<string, string>
-}

@@ -56,6 +56,16 @@ function nodeWithPod({ put }: Stage, name: string): void {
 }
 
 /** A VM whose tags name a NodeClaim that is gone. */
+/** The plan's objects, and a process of Joiner. */
+async function begin(scene: Scene): Promise<void> {
+  await scene.world.apply(
+    nodeClass(),
+    ...plan.pools.map((pool) => poolObject({ ...pool, revision: 0 })),
+    ...plan.workloads.flatMap(workloadObjects),
+  )
+  scene.world.startJoiner('joiner-0')
+}
+
 async function lostVm({ scene }: Stage): Promise<void> {
   const arm = await scene.world.arm()
   await arm.plantVm('aks-a', { 'karpenter.azure.com_cluster': 'local', 'joiner.sh_nodeclaim-uid': 'gone' })
@@ -191,13 +201,7 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
           edit('secrets', metaOf(object).name, { stringData: { 'token-secret': 'another' } }, 'kube-system'),
         )
     })
-    const { pools } = plan
-    await scene.world.apply(
-      nodeClass(),
-      ...pools.map((pool) => poolObject({ ...pool, revision: 0 })),
-      ...plan.workloads.flatMap(workloadObjects),
-    )
-    scene.world.startJoiner('joiner-0')
+    await begin(scene)
     await wait(6 * 60_000)
   },
   budget: (stage) => {
@@ -206,13 +210,7 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
   },
   'account of a node': saidOfNode,
   'account of a lifecycle': async ({ scene, edit }) => {
-    const { pools } = plan
-    await scene.world.apply(
-      nodeClass(),
-      ...pools.map((pool) => poolObject({ ...pool, revision: 0 })),
-      ...plan.workloads.flatMap(workloadObjects),
-    )
-    scene.world.startJoiner('joiner-0')
+    await begin(scene)
     await wait(3 * 60_000)
     scene.fast.cut('joiner-0', 'kubernetes', 60 * 60_000)
     for (const name of scene.fast.cluster.names('nodeclaims'))
