@@ -8,6 +8,7 @@ it.each<[object]>([
   [{ name: 'a' }],
   [{ generateName: 'a-' }],
   [{ name: 'a.b-c', labels: { 'x.y/z': '' }, annotations: { 'X.y/Z': 'any\nthing' }, finalizers: ['a/b'] }],
+  [{ name: 'a', labels: { a: null }, annotations: { a: null } }],
   [{ name: 'a', ownerReferences: [owner, { ...owner, controller: true }] }],
   [{ name: 'a', annotations: { a: 'x'.repeat(256 * 1024 - 1) } }],
 ])('metadata %j is accepted', (metadata) => {
@@ -24,6 +25,8 @@ it.each<[unknown, string]>([
   [{ generateName: '-a' }, 'metadata.generateName'],
   [{ name: 'a', labels: { 'a b': 'x' } }, 'metadata.labels["a b"]'],
   [{ name: 'a', labels: { a: 'x\n' } }, 'metadata.labels.a'],
+  [{ name: 'a', labels: { a: 5 } }, 'metadata.labels.a'],
+  [{ name: 'a', annotations: { a: true } }, 'metadata.annotations.a'],
   [{ name: 'a', annotations: { 'a b': '' } }, 'metadata.annotations["a b"]'],
   [{ name: 'a', annotations: { a: 'ö'.repeat(128 * 1024) } }, 'metadata.annotations'],
   [{ name: 'a', finalizers: ['a b'] }, 'metadata.finalizers[0]'],

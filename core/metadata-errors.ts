@@ -15,6 +15,8 @@ export function metadataErrors(metadata: unknown): readonly FieldError[] {
   const { name, generateName, labels, annotations, finalizers, ownerReferences } = metadata
   return [
     ...nameErrors(name, generateName),
+    ...notStrings(labels, 'labels'),
+    ...notStrings(annotations, 'annotations'),
     ...entriesOf(labels).flatMap(([key, value]) =>
       [...qualifiedNameErrors(key), ...labelValueErrors(value)].map((error) => ({
         path: ['metadata', 'labels', key],
@@ -75,6 +77,16 @@ function ownerErrors(owners: readonly unknown[]): readonly FieldError[] {
       ? [{ path: ['metadata', 'ownerReferences'], message: 'name more than one controller; keep one' }]
       : []),
   ]
+}
+
+/** YAML reads `5` and `true` as something else than a string. Null is the empty one. */
+function notStrings(map: unknown, field: string): readonly FieldError[] {
+  return Object.entries(isObject(map) ? map : {})
+    .filter(([, value]) => typeof value !== 'string' && value !== null)
+    .map(([key, value]) => ({
+      path: ['metadata', field, key],
+      message: `${shortened(textOf(value))} is not a string; put it in quotes`,
+    }))
 }
 
 function entriesOf(map: unknown): readonly (readonly [string, string])[] {

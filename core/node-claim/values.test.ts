@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { kubeletAnnotation } from '../node-class/kubelet-conversion.ts'
 import type { RequirementSpec, Taint } from '../objects.ts'
 import { errorText } from '../values/field-error.ts'
 import { type ClaimValues, claimValueErrors } from './values.ts'
@@ -25,6 +26,11 @@ it('a claim of a NodePool has values that a node can have', () => {
 
 it.each<[string, ClaimValues, RegExp]>([
   ['a name', claim({}, 'n'.repeat(60)), /^metadata\.name .*use at most 59/],
+  [
+    'a kubelet of v1beta1',
+    { ...claim({}), metadata: { name: 'a', annotations: { [kubeletAnnotation]: '{"maxPods":-1}' } } },
+    /v1beta1-kubelet-conversion\]: maxPods -1 must/,
+  ],
   ['a node class', claim({ nodeClassRef: { ...nodeClassRef, name: 'n'.repeat(64) } }), /^spec\.nodeClassRef\.name /],
   ['a taint', claim({ taints: tainted('a/b') }), /^spec\.taints of key a: value "a\/b"/],
   ['a startup taint', claim({ startupTaints: tainted('a/b') }), /^spec\.startupTaints of key a/],

@@ -1,3 +1,4 @@
+import { kubeletErrors } from '../node-class/kubelet-conversion.ts'
 import { taintErrors, taintValueErrors } from '../node-pool/node-pool-validation.ts'
 import type { NodeClaim, RequirementSpec } from '../objects.ts'
 import { normalizedLabel, wellKnownLabels } from '../requirements/labels.ts'
@@ -8,7 +9,7 @@ import { claimNameErrors, nodeClassNameErrors } from './node-names.ts'
 
 /** Parts of a NodeClaim that reach its node as values. */
 export interface ClaimValues {
-  readonly metadata: Pick<NodeClaim['metadata'], 'name'>
+  readonly metadata: Pick<NodeClaim['metadata'], 'name'> & Partial<Pick<NodeClaim['metadata'], 'annotations'>>
   readonly spec: Pick<NodeClaim['spec'], 'requirements' | 'taints' | 'startupTaints' | 'nodeClassRef'>
 }
 
@@ -19,6 +20,8 @@ export interface ClaimValues {
 export function claimValueErrors({ metadata, spec }: ClaimValues): readonly FieldError[] {
   const at = (...path: FieldError['path']) => ['spec', ...path]
   return [
+    // Each of them names the annotation itself.
+    ...kubeletErrors(metadata.annotations ?? {}).map((message) => ({ path: [], message })),
     ...claimNameErrors(metadata.name).map((message) => ({ path: ['metadata', 'name'], message })),
     ...nodeClassNameErrors(spec.nodeClassRef.name).map((message) => ({ path: at('nodeClassRef', 'name'), message })),
     ...taintErrors(spec.taints, spec.startupTaints).map((message) => ({ path: at('taints'), message })),

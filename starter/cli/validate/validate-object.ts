@@ -35,18 +35,20 @@ export type ObjectResult =
       readonly warnings: readonly string[]
     }
 
+type Texts = Readonly<Record<string, string>>
+
 const nodeClassGroup = 'karpenter.azure.com'
 const nodeClassVersion = `${nodeClassGroup}/v1beta1`
 
 /** Objects of one kind and version: what the API server takes, and what controllers and nodes refuse of that. */
 interface Kind {
   readonly schema: z.ZodType
-  readonly runtimeErrors: (spec: never, name: string, annotations: Json) => readonly FieldError[]
+  readonly runtimeErrors: (spec: never, name: string, annotations: Texts) => readonly FieldError[]
 }
 
 function kind<Schema extends z.ZodType>(
   schema: Schema,
-  runtimeErrors: (spec: Served<Schema>, name: string, annotations: Json) => readonly FieldError[] = () => [],
+  runtimeErrors: (spec: Served<Schema>, name: string, annotations: Texts) => readonly FieldError[] = () => [],
 ): Kind {
   return { schema, runtimeErrors }
 }
@@ -55,8 +57,8 @@ const kinds: Readonly<Record<string, Kind>> = {
   'karpenter.sh/v1beta1 NodePool': kind(oldNodePoolSpec),
   'karpenter.sh/v1beta1 NodeClaim': kind(oldNodeClaimSpec),
   'karpenter.sh/v1 NodePool': kind(nodePoolSpec, poolErrors),
-  'karpenter.sh/v1 NodeClaim': kind(nodeClaimSpec, (spec, name) =>
-    claimValueErrors({ metadata: { name }, spec: { taints: [], startupTaints: [], ...spec } }),
+  'karpenter.sh/v1 NodeClaim': kind(nodeClaimSpec, (spec, name, annotations) =>
+    claimValueErrors({ metadata: { name, annotations }, spec: { taints: [], startupTaints: [], ...spec } }),
   ),
   'karpenter.sh/v1alpha1 NodeOverlay': kind(nodeOverlaySpec),
   'karpenter.azure.com/v1beta1 AKSNodeClass': kind(nodeClassSpec, (spec, name) => [
@@ -147,15 +149,25 @@ function judgeSpec(
   if (refusals.length > 0)
     return { errors: [...unknown, ...refusals.map((one) => withRemedy(kind, { spec: given }, one))], spec: known }
   const { metadata } = object
-  const annotations = isObject(metadata) && isObject(metadata['annotations']) ? metadata['annotations'] : {}
-  return { errors: [...unknown, ...runtimeErrors(known as never, nameOf(metadata), annotations)], spec: known }
+  return {
+    errors: [...unknown, ...runtimeErrors(known as never, nameOf(metadata), annotationsOf(metadata))],
+    spec: known,
+  }
+}
+
+/** Those that are strings: the others are errors of the metadata. */
+function annotationsOf(metadata: unknown): Texts {
+  const given = isObject(metadata) && isObject(metadata['annotations']) ? metadata['annotations'] : {}
+  return Object.fromEntries(
+    Object.entries(given).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  )
 }
 
 /** What Joiner refuses of a NodePool that the API server takes. */
 function poolErrors(
   { template: given, disruption }: Served<typeof nodePoolSpec>,
   name: string,
-  annotations: Json,
+  annotations: Texts,
 ): readonly FieldError[] {
   const { labels = {}, annotations: own = {} } = given.metadata ?? {}
   const template = { labels, annotations: own, spec: { taints: [], startupTaints: [], ...given.spec } }
@@ -164,7 +176,7 @@ function poolErrors(
     ...nodePoolFieldErrors(name, template),
     ...budgetErrors(disruption.budgets),
     // Each of them names the annotation itself.
-    ...kubeletErrors(annotations as Record<string, string>).map((message) => ({ path: [], message })),
+    ...kubeletErrors(annotations).map((message) => ({ path: [], message })),
   ]
 }
 
