@@ -186,14 +186,7 @@ function create(registry: Registry) {
       ofNode,
       'Pods that had to go elsewhere when their node was disrupted.',
     ),
-    score: new Histogram({
-      name: 'karpenter_consolidation_score',
-      help: 'Score of a consolidation under the policy Balanced: the share of the cost that it saves, by the share of the disruption that it causes.',
-      labelNames: ofMove,
-      buckets: [0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10],
-      registers: [registry],
-    }),
-    moves: counter('karpenter_consolidation_moves_total', ofMove, 'Consolidations of single nodes that were judged.'),
+    ...scores(registry),
     savings: counter(
       'joiner_disruption_savings_dollars_per_hour_total',
       ['nodepool', 'reason'],
@@ -204,5 +197,25 @@ function create(registry: Registry) {
       [...ofMethod, 'outcome'],
       'Proposed disruptions by how they ended: committed, or rejected by the last look at the cluster.',
     ),
+  }
+}
+
+/** Of consolidations under the policy Balanced. */
+function scores(registry: Registry) {
+  const registers = [registry]
+  return {
+    score: new Histogram({
+      name: 'karpenter_consolidation_score',
+      help: 'Score of a consolidation under the policy Balanced: the share of the cost that it saves, by the share of the disruption that it causes.',
+      labelNames: ofMove,
+      buckets: [0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10],
+      registers,
+    }),
+    moves: new Counter({
+      name: 'karpenter_consolidation_moves_total',
+      help: 'Consolidations of single nodes that were judged.',
+      labelNames: ofMove,
+      registers,
+    }),
   }
 }

@@ -40,54 +40,14 @@ export interface HeldInput {
  * only if another takes it. `work` ends with its signal, and `end` fires that. Returns when the signal of the input fires. Errors: those of `work`.
  */
 export async function whileHeld(
-  { what, lease, isFenced, isLame = () => false, log, signal }: HeldInput,
+  input: HeldInput,
   work: (ends: AbortSignal, end: () => void) => Promise<void>,
 ): Promise<void> {
-  let failures = 0
-  let told: string | undefined
-  const renewals = new Renewals()
-  let reason: Stopped | undefined
-  const standBy = () => {
-    const { holder, heldMs } = lease.heldBy ?? {}
-    if (holder === undefined || holder === told || heldMs === undefined) return
-    // Sooner it may be one that is gone.
-    if (heldMs <= leaderTimes.durationSeconds * 1000) return
-    told = holder
-    log.info({ holder, seconds: Math.round(heldMs / 1000) }, `another process ${what}, and this one stands by`)
-  }
-  const failed = (error: unknown) =>
-    log[failures++ % 20 === 0 ? 'warn' : 'debug']({ what, err: error }, 'failed to renew or release lease')
-  const hold = () => lease.tryHold().catch(failed)
-  const isTakenByOther = async (ends: AbortSignal) => {
-    await lease.release().catch(failed)
-    for (let waitedMs = 0; waitedMs < offerMs && !ends.aborted; waitedMs += offerLookMs) {
-      await pauseOf(offerLookMs, ends)
-      if (!(await lease.isFree().catch(() => true))) return true
-    }
-    return !ends.aborted && (await hold()) === 'other'
-  }
-  const keep = async (ends: AbortSignal, end: () => void) => {
-    const stop = (why: NonNullable<typeof reason>) => {
-      reason ??= why
-      end()
-    }
-    if (!isFenced) void whenOver(lease, ends).then(() => ends.aborted || stop('could not renew its Lease in time'))
-    while (!ends.aborted) {
-      await pauseOf(renewMs, ends)
-      if (ends.aborted) break
-      const held = await hold()
-      const lack = renewals.judged(held === undefined && lease.validMs === 0, isLame())
-      if (held === 'other') stop('another process has its Lease')
-      // Behind a fence it works on while it offers the Lease.
-      else if (lack !== undefined && (lack !== 'lacks Temporal' || !isFenced || (await isTakenByOther(ends))))
-        stop(lack)
-    }
-    // At once behind a fence: the next process need not wait until the last writes of this one are through.
-    if (isFenced) await lease.release().catch(failed)
-  }
+  const { what, lease, isFenced, log, signal } = input
+  const holder = new Holder(input)
   while (!signal.aborted) {
-    if (!['taken', 'renewed'].includes((await hold()) ?? '')) {
-      standBy()
+    if (!['taken', 'renewed'].includes((await holder.hold()) ?? '')) {
+      holder.standBy()
       const { withinMs, sooner } = lease.nextLook
       await pauseOf(withinMs, sooner === undefined ? signal : AbortSignal.any([signal, sooner]))
       continue
@@ -95,21 +55,92 @@ export async function whileHeld(
     // Named: it did not give the Lease up. Unless it was gone it may only stand still.
     const from = lease.takenFrom === '' ? {} : { insteadOf: lease.takenFrom, wasGone: lease.tookFromDead }
     log.info(from, `this process ${what}`)
-    told = undefined
-    reason = undefined
     const over = new AbortController()
     const ends = AbortSignal.any([signal, over.signal])
     const end = () => over.abort()
-    const keeping = keep(ends, end)
+    const keeping = holder.keep(ends, end)
+    let reason: Stopped | undefined
     try {
       await work(ends, end)
     } finally {
       end()
-      await keeping
-      if (!isFenced) await lease.release().catch(failed)
+      reason = await keeping
+      if (!isFenced) await holder.release()
     }
     if (!signal.aborted) log.info(reason && { reason }, `this process ${what} no longer, and stands by`)
     if (reason === 'lacks Temporal' && !isFenced) await pauseOf(offerMs, signal)
+  }
+}
+
+/** A process that holds the Lease, or stands by until it can. */
+class Holder {
+  readonly #input: HeldInput
+  readonly #renewals = new Renewals()
+  #failures = 0
+  /** Who was last named as the holder. */
+  #told: string | undefined
+
+  constructor(input: HeldInput) {
+    this.#input = input
+  }
+
+  /** Takes or renews the Lease. Undefined: the request failed. */
+  async hold() {
+    return this.#input.lease.tryHold().catch((error: unknown) => this.#failed(error))
+  }
+
+  async release(): Promise<void> {
+    await this.#input.lease.release().catch((error: unknown) => this.#failed(error))
+  }
+
+  /** Says once which other process works. */
+  standBy(): void {
+    const { lease, log, what } = this.#input
+    const { holder, heldMs } = lease.heldBy ?? {}
+    if (holder === undefined || holder === this.#told || heldMs === undefined) return
+    // Sooner it may be one that is gone.
+    if (heldMs <= leaderTimes.durationSeconds * 1000) return
+    this.#told = holder
+    log.info({ holder, seconds: Math.round(heldMs / 1000) }, `another process ${what}, and this one stands by`)
+  }
+
+  /** Renews the Lease until the signal fires. Calls `end` when the process should stop, and returns why. */
+  async keep(ends: AbortSignal, end: () => void): Promise<Stopped | undefined> {
+    const { lease, isFenced, isLame = () => false } = this.#input
+    let reason: Stopped | undefined
+    const stop = (why: Stopped) => {
+      reason ??= why
+      end()
+    }
+    this.#told = undefined
+    if (!isFenced) void whenOver(lease, ends).then(() => ends.aborted || stop('could not renew its Lease in time'))
+    while (!ends.aborted) {
+      await pauseOf(renewMs, ends)
+      if (ends.aborted) break
+      const held = await this.hold()
+      const lack = this.#renewals.judged(held === undefined && lease.validMs === 0, isLame())
+      if (held === 'other') stop('another process has its Lease')
+      // Behind a fence it works on while it offers the Lease.
+      else if (lack !== undefined && (lack !== 'lacks Temporal' || !isFenced || (await this.#isTakenByOther(ends))))
+        stop(lack)
+    }
+    // At once behind a fence: the next process need not wait until the last writes of this one are through.
+    if (isFenced) await this.release()
+    return reason
+  }
+
+  async #isTakenByOther(ends: AbortSignal): Promise<boolean> {
+    await this.release()
+    for (let waitedMs = 0; waitedMs < offerMs && !ends.aborted; waitedMs += offerLookMs) {
+      await pauseOf(offerLookMs, ends)
+      if (!(await this.#input.lease.isFree().catch(() => true))) return true
+    }
+    return !ends.aborted && (await this.hold()) === 'other'
+  }
+
+  #failed(error: unknown): undefined {
+    const { log, what } = this.#input
+    log[this.#failures++ % 20 === 0 ? 'warn' : 'debug']({ what, err: error }, 'failed to renew or release lease')
   }
 }
 

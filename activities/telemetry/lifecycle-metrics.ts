@@ -103,11 +103,18 @@ function nodeLabels(claim: NodeClaim) {
 }
 
 function create(registry: Registry) {
+  return { ...metricsOfNodes(registry), ...metricsOfEnds(registry) }
+}
+
+const counterIn =
+  (registry: Registry) =>
+  <Label extends string>(name: string, labelNames: readonly Label[], help: string) =>
+    new Counter({ name: `karpenter_${name}`, help, labelNames, registers: [registry] })
+
+/** Of what becomes of nodes and NodeClaims, and of the repair of sick nodes. */
+function metricsOfNodes(registry: Registry) {
   const registers = [registry]
-  const counter = <Label extends string>(name: string, labelNames: readonly Label[], help: string) =>
-    new Counter({ name: `karpenter_${name}`, help, labelNames, registers })
-  const histogram = (name: string, buckets: number[], help: string) =>
-    new Histogram({ name: `karpenter_${name}`, help, labelNames: ['nodepool'] as const, buckets, registers })
+  const counter = counterIn(registry)
   return {
     nodesCreated: counter('nodes_created_total', ['nodepool', 'zone'], 'Nodes that joined and were registered.'),
     nodesTerminated: counter('nodes_terminated_total', ['nodepool', 'zone'], 'Nodes that were drained and deleted.'),
@@ -140,6 +147,16 @@ function create(registry: Registry) {
       buckets: rebootBuckets,
       registers,
     }),
+  }
+}
+
+/** Of drains, and of how long the ends of nodes take. */
+function metricsOfEnds(registry: Registry) {
+  const registers = [registry]
+  const counter = counterIn(registry)
+  const histogram = (name: string, buckets: number[], help: string) =>
+    new Histogram({ name: `karpenter_${name}`, help, labelNames: ['nodepool'] as const, buckets, registers })
+  return {
     evictions: counter(
       'pods_eviction_requests_total',
       ['code'],

@@ -67,6 +67,14 @@ export function nodeGauges(cluster: ObservedNodes, now: () => number): readonly 
       help: 'Which part of what all nodes have for pods is requested, in percent.',
       samples: () => utilization(cluster, (node) => totals(node).requests),
     },
+    ...wrongNodeGauges(cluster),
+    ...nodePoolGauges(cluster, samples),
+  ]
+}
+
+/** Gauges of Nodes that take another's place, or that stay though Joiner is done with them. */
+function wrongNodeGauges(cluster: ObservedNodes): readonly GaugeFamily[] {
+  return [
     {
       name: 'joiner_nodes_foreign_provider_id',
       help: "A Node with the provider id of a NodeClaim's VM that is not its Node: 1.",
@@ -87,7 +95,6 @@ export function nodeGauges(cluster: ObservedNodes, now: () => number): readonly 
           if (holdersOf(node).length > 0) yield [labelText(labelPairs({ node_name: node.metadata.name })), 1] as const
       },
     },
-    ...nodePoolGauges(cluster, samples),
   ]
 }
 

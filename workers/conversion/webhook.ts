@@ -46,17 +46,7 @@ export async function startConversionWebhook(
   const connections = new ConnectionLimit(limits.connections)
   let { path } = serving
   const server = createServer(
-    {
-      ...serving.certificate,
-      minVersion: 'TLSv1.2',
-      handshakeTimeout: limits.headersMs,
-      headersTimeout: limits.headersMs,
-      requestTimeout: limits.requestMs,
-      // The API server keeps connections for longer; it opens another one when it has to.
-      keepAliveTimeout: 60_000,
-      connectionsCheckingInterval: 1000,
-      maxHeaderSize: 8192,
-    },
+    { ...serving.certificate, minVersion: 'TLSv1.2', ...timesOf(limits), maxHeaderSize: 8192 },
     (request, response) => {
       answer(request, response).catch(() =>
         refuse(events, response, { status: 500, text: 'the review could not be answered' }),
@@ -74,13 +64,7 @@ export async function startConversionWebhook(
     if (refusal !== undefined) return refuse(events, response, refusal)
     const length = Number(request.headers['content-length'])
     const leave = admission.enter(request.socket.remoteAddress ?? '', length)
-    // client-go tries again after this many seconds, ten times.
-    if (leave === undefined)
-      return refuse(events, response, {
-        status: 429,
-        text: 'too many conversions at once',
-        headers: { 'retry-after': '1' },
-      })
+    if (leave === undefined) return refuse(events, response, tooMany)
     response.once('close', leave)
     const body = await bodyOf(request, length)
     if (body === undefined) return
@@ -108,11 +92,23 @@ export async function startConversionWebhook(
   }
 }
 
+const timesOf = ({ headersMs, requestMs }: WebhookLimits) => ({
+  handshakeTimeout: headersMs,
+  headersTimeout: headersMs,
+  requestTimeout: requestMs,
+  // The API server keeps connections for longer; it opens another one when it has to.
+  keepAliveTimeout: 60_000,
+  connectionsCheckingInterval: 1000,
+})
+
 interface RefusedRequest {
   readonly status: Refusal & number
   readonly text: string
   readonly headers?: Readonly<Record<string, string>>
 }
+
+/** client-go tries again after this many seconds, ten times. */
+const tooMany: RefusedRequest = { status: 429, text: 'too many conversions at once', headers: { 'retry-after': '1' } }
 
 /** Why a request is not even read; undefined: it is. */
 function refusalOf(

@@ -10,6 +10,7 @@ import { anywhere, plainText } from '../../document/text.ts'
 import { whyOf } from '../../picture/missing.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
 import type { CheckResult, Status } from './check.ts'
+import type { DoctorInput } from './doctor.ts'
 
 interface Options extends ClusterOptions {
   readonly output: OutputFormat
@@ -66,43 +67,48 @@ async function doctor(options: Options): Promise<number> {
       if (result.kind === 'errors') for (const error of result.errors) console.error(error)
     return 2
   }
-  // The library's own guess is true in a pipe where CI is set.
-  const colors = pc.createColors(pc.isColorSupported && isatty(1))
-  const paint = (text: string, style: Style) => colors[style](text)
-  const results: CheckResult[] = []
-  const open = new Set<string>()
-  const progress = () => {
-    if (process.stderr.isTTY)
-      writeStyled(process.stderr, `\r\u001b[K${open.size === 0 ? '' : `looking at ${[...open].join(', ')}`}`)
-  }
+  let results: readonly CheckResult[]
   try {
-    results.push(
-      ...(await examine({
-        config: given.config,
-        temporal: temporal.settings,
-        unreached: reach?.problem,
-        env: given.env,
-        cluster: kubeconfigSource(options, env),
-        serviceAccount,
-        onStart: (names) => {
-          for (const name of names) open.add(name)
-          if (process.stderr.isTTY) progress()
-          else console.error(`looking at ${names.join(', ')}`)
-        },
-        onEnd: (result) => {
-          open.delete(result.name)
-          progress()
-          if (!isForPrograms(output))
-            writeStyled(process.stdout, `${plainText([findingLines(result)], { ...anywhere, paint })}\n`)
-        },
-      })),
-    )
+    results = await examine({
+      config: given.config,
+      temporal: temporal.settings,
+      unreached: reach?.problem,
+      env: given.env,
+      cluster: kubeconfigSource(options, env),
+      serviceAccount,
+      ...reporting(output),
+    })
   } catch (error) {
     console.error(whyOf(error))
     return 1
   }
   await print(output, { json: asJson(results), document: () => [[summaryText(results)]] })
   return results.some(({ status }) => status === 'fail') ? 1 : 0
+}
+
+/** Tells people what is looked at, on standard error, and each result as it comes. */
+function reporting(output: OutputFormat): Pick<DoctorInput, 'onStart' | 'onEnd'> {
+  // The library's own guess is true in a pipe where CI is set.
+  const colors = pc.createColors(pc.isColorSupported && isatty(1))
+  const paint = (text: string, style: Style) => colors[style](text)
+  const open = new Set<string>()
+  const progress = () => {
+    if (process.stderr.isTTY)
+      writeStyled(process.stderr, `\r\u001b[K${open.size === 0 ? '' : `looking at ${[...open].join(', ')}`}`)
+  }
+  return {
+    onStart: (names) => {
+      for (const name of names) open.add(name)
+      if (process.stderr.isTTY) progress()
+      else console.error(`looking at ${names.join(', ')}`)
+    },
+    onEnd: (result) => {
+      open.delete(result.name)
+      progress()
+      if (!isForPrograms(output))
+        writeStyled(process.stdout, `${plainText([findingLines(result)], { ...anywhere, paint })}\n`)
+    },
+  }
 }
 
 const marks: Readonly<Record<Status, string>> = { ok: '✓', warn: '!', fail: '✗' }

@@ -68,36 +68,44 @@ export async function examine({
       },
       now: () => Date.now(),
     }
-    const checks: readonly Check[] = [
-      identityCheck(context, token),
-      ...[
-        readsCheck(context),
-        actionsCheck(context),
-        subnetCheck(context),
-        quotaCheck(context),
-        imagesCheck(context),
-        instancesCheck(context),
-        machinesCheck(context),
-      ].map((check) => withToken(check, context)),
-      pricesCheck(context),
-      apiServerCheck(context),
-      customResourcesCheck(context),
-      lostClaimsCheck(context),
-      cancellationsCheck(context),
-      keptDocumentsCheck(context),
-      nodesCheck(context),
-      rightsCheck(context, serviceAccount),
-      conversionCheck(context),
-      temporalCheck(context),
-      workflowsCheck(context),
-      clusterIdentityCheck(context),
-      clocksCheck(context),
-    ]
+    const checks = checksOf(context, { token, serviceAccount })
     onStart(checks.map(({ name }) => name))
     return await runChecks(checks, onEnd)
   } finally {
     await kubernetes.close()
   }
+}
+
+/** What is looked at, in the order in which it is asked; each is reported when it is known. */
+function checksOf(
+  context: DoctorContext,
+  { token, serviceAccount }: Pick<DoctorInput, 'serviceAccount'> & { readonly token: ReturnType<typeof tryToken> },
+): readonly Check[] {
+  return [
+    identityCheck(context, token),
+    ...[
+      readsCheck(context),
+      actionsCheck(context),
+      subnetCheck(context),
+      quotaCheck(context),
+      imagesCheck(context),
+      instancesCheck(context),
+      machinesCheck(context),
+    ].map((check) => withToken(check, context)),
+    pricesCheck(context),
+    apiServerCheck(context),
+    customResourcesCheck(context),
+    lostClaimsCheck(context),
+    cancellationsCheck(context),
+    keptDocumentsCheck(context),
+    nodesCheck(context),
+    rightsCheck(context, serviceAccount),
+    conversionCheck(context),
+    temporalCheck(context),
+    workflowsCheck(context),
+    clusterIdentityCheck(context),
+    clocksCheck(context),
+  ]
 }
 
 /** Without a token ARM says nothing but that: the check is not run, and the one of the identity says why. */

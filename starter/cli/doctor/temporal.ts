@@ -23,109 +23,108 @@ const leastHours = 24
 
 type Asked = Pick<DoctorContext, 'config' | 'temporal' | 'unreached' | 'kubernetes' | 'now'>
 
+/** The command that asks Temporal whether it is well. */
+const healthCommand = ({ temporal }: Asked) => `temporal operator cluster health --address ${temporal.address}`
+
 /** Whether Temporal answers, lets Joiner in, has the namespace, keeps what ended for long enough, and knows the search attributes. */
-export function temporalCheck({ config, temporal, unreached, kubernetes, now }: Asked): Check {
+export function temporalCheck(asked: Asked): Check {
+  const { temporal, unreached } = asked
   const { address, namespace } = temporal
-  const health = `temporal operator cluster health --address ${address}`
+  const health = healthCommand(asked)
   return {
     name: 'temporal',
     remedy: `check TEMPORAL_ADDRESS "${address}" (chart: temporal.address) and that the frontend runs: ${health}`,
     run: async () => {
       let connection: Connection | undefined
-      if (unreached !== undefined) return withVolume(fail(unreached, [health]))
+      if (unreached !== undefined) return withVolume(asked, fail(unreached, [health]))
       try {
         const connected = await connectClient(temporal)
         connection = connected
         await checkNamespace(connected, namespace)
-        return await connected.withDeadline(Date.now() + connectMs, () => lookInto(connected))
+        return await connected.withDeadline(Date.now() + connectMs, () => lookInto(asked, connected))
       } catch (error) {
         const { what, remedies } = await explainTemporal(temporal, error)
-        return withVolume(
-          fail(what, [
-            ...remedies,
-            `${health}; kubectl get pods --all-namespaces --selector app.kubernetes.io/name=temporal`,
-          ]),
-        )
+        const pods = `${health}; kubectl get pods --all-namespaces --selector app.kubernetes.io/name=temporal`
+        return withVolume(asked, fail(what, [...remedies, pods]))
       } finally {
         await connection?.close()
       }
     },
   }
+}
 
-  async function lookInto(connection: Connection): Promise<Finding> {
-    return worst(
-      await Promise.all([
-        seen('search attributes and worker versions', attributesOf(connection)),
-        seen('the retention', retentionOf(connection)),
-        ...(config.JOINER_TEMPORAL_BUNDLED ? [seen('the number of NodeClaims', sizeOf())] : []),
-      ]),
-    )
-  }
+async function lookInto(asked: Asked, connection: Connection): Promise<Finding> {
+  // What cannot be read hides nothing else.
+  const seen = (what: string, look: Promise<Finding>) =>
+    look.catch((error: unknown) => fail(`${what} could not be read: ${messageOf(error)}`, [healthCommand(asked)]))
+  return worst(
+    await Promise.all([
+      seen('search attributes and worker versions', attributesOf(asked, connection)),
+      seen('the retention', retentionOf(asked, connection)),
+      ...(asked.config.JOINER_TEMPORAL_BUNDLED ? [seen('the number of NodeClaims', sizeOf(asked))] : []),
+    ]),
+  )
+}
 
-  /** What keeps the volume of the chart's own Temporal from its pod comes first. */
-  async function withVolume(finding: Finding): Promise<Finding> {
-    if (!config.JOINER_TEMPORAL_BUNDLED) return finding
-    const problem = await volumeProblem({ client: kubernetes, namespace: config.JOINER_NAMESPACE, now: now() })
-    return problem === undefined ? finding : worst([fail(problem.what, problem.remedies), finding])
-  }
+/** What keeps the volume of the chart's own Temporal from its pod comes first. */
+async function withVolume({ config, kubernetes, now }: Asked, finding: Finding): Promise<Finding> {
+  if (!config.JOINER_TEMPORAL_BUNDLED) return finding
+  const problem = await volumeProblem({ client: kubernetes, namespace: config.JOINER_NAMESPACE, now: now() })
+  return problem === undefined ? finding : worst([fail(problem.what, problem.remedies), finding])
+}
 
-  /** Whether the cluster has outgrown the chart's own Temporal. */
-  async function sizeOf(): Promise<Finding> {
-    const parts = { claims: ownClaims({ machines: managesMachines(config) }) }
-    const { claims } = await readWhole(clusterScene(kubernetes), parts)
-    const reported = `${counted(claims.length, 'NodeClaim')}, and the bundled Temporal is for up to ${mostNodes}`
-    return claims.length > mostNodes
-      ? warn(reported, ['run a Temporal of your own, and set temporal.address: docs/temporal.md'])
-      : ok(reported)
-  }
+/** Whether the cluster has outgrown the chart's own Temporal. */
+async function sizeOf({ config, kubernetes }: Asked): Promise<Finding> {
+  const parts = { claims: ownClaims({ machines: managesMachines(config) }) }
+  const { claims } = await readWhole(clusterScene(kubernetes), parts)
+  const reported = `${counted(claims.length, 'NodeClaim')}, and the bundled Temporal is for up to ${mostNodes}`
+  return claims.length > mostNodes
+    ? warn(reported, ['run a Temporal of your own, and set temporal.address: docs/temporal.md'])
+    : ok(reported)
+}
 
-  /** What cannot be read hides nothing else. */
-  function seen(what: string, look: Promise<Finding>): Promise<Finding> {
-    return look.catch((error: unknown) => fail(`${what} could not be read: ${messageOf(error)}`, [health]))
-  }
+async function retentionOf({ temporal }: Asked, connection: Connection): Promise<Finding> {
+  const { namespace } = temporal
+  const { config } = await connection.workflowService.describeNamespace({ namespace })
+  const { seconds } = config?.workflowExecutionRetentionTtl ?? {}
+  const retentionMs = seconds === undefined || seconds === null ? undefined : Number(seconds) * 1000
+  return retentionFinding(retentionMs, temporal)
+}
 
-  async function retentionOf(connection: Connection): Promise<Finding> {
-    const { config } = await connection.workflowService.describeNamespace({ namespace })
-    const { seconds } = config?.workflowExecutionRetentionTtl ?? {}
-    const retentionMs = seconds === undefined || seconds === null ? undefined : Number(seconds) * 1000
-    return retentionFinding(retentionMs, { namespace, address })
-  }
-
-  async function attributesOf(connection: Connection): Promise<Finding> {
-    const { serverVersion } = await connection.workflowService.getSystemInfo({})
-    const reported = `Temporal ${serverVersion} at ${address}, namespace "${namespace}"`
-    const attributes = await readAttributes(connection, namespace)
-    if (attributes.kind === 'usable') return versionsOf(connection, `${reported}, search attributes can be queried`)
-    if (attributes.kind === 'unusable')
-      return warn(
-        `${reported}: search attributes cannot be listed, nor queried: ${attributes.message}; Joiner runs without them, and lists in Temporal cannot be filtered`,
-        ['make them as docs/temporal.md says'],
-      )
-    // What is missing, or of another type, is a finding of the check `workflows`.
-    return versionsOf(connection, reported)
-  }
-
-  /** Which version gets the workflow tasks, where workers are to have one. */
-  async function versionsOf(connection: Connection, reported: string): Promise<Finding> {
-    const { JOINER_WORKER_VERSIONING: isOwn, TEMPORAL_DEPLOYMENT_NAME: given, CLUSTER_NAME: cluster } = config
-    if (!isOwn && given === undefined) return ok(reported)
-    const deployment = given ?? ownDeployment(cluster)
-    const current = await currentBuild(connection, namespace, deployment)
-    if (current.kind === 'unsupported')
-      return fail(`${reported}; it knows no worker versions, and workers that have one get no tasks`, [
-        'use Temporal 1.29.1 or newer, or turn worker versioning off (chart: temporal.workerVersioning=false)',
-      ])
-    if (current.kind === 'build' && current.buildId !== '')
-      return ok(`${reported}; worker version ${current.buildId} of ${deployment} is current`)
+async function attributesOf(asked: Asked, connection: Connection): Promise<Finding> {
+  const { address, namespace } = asked.temporal
+  const { serverVersion } = await connection.workflowService.getSystemInfo({})
+  const reported = `Temporal ${serverVersion} at ${address}, namespace "${namespace}"`
+  const attributes = await readAttributes(connection, namespace)
+  if (attributes.kind === 'usable')
+    return versionsOf(asked, connection, `${reported}, search attributes can be queried`)
+  if (attributes.kind === 'unusable')
     return warn(
-      `${reported}; no worker version of ${deployment} is current yet, so workers that have one get no tasks`,
-      [
-        given === undefined
-          ? 'start Joiner: the process that holds the Lease joiner-bridge makes its version current'
-          : `temporal worker deployment set-current-version --deployment-name ${deployment} --build-id BUILD --namespace ${namespace} --address ${address}`,
-      ],
+      `${reported}: search attributes cannot be listed, nor queried: ${attributes.message}; Joiner runs without them, and lists in Temporal cannot be filtered`,
+      ['make them as docs/temporal.md says'],
     )
-  }
+  // What is missing, or of another type, is a finding of the check `workflows`.
+  return versionsOf(asked, connection, reported)
+}
+
+/** Which version gets the workflow tasks, where workers are to have one. */
+async function versionsOf({ config, temporal }: Asked, connection: Connection, reported: string): Promise<Finding> {
+  const { address, namespace } = temporal
+  const { JOINER_WORKER_VERSIONING: isOwn, TEMPORAL_DEPLOYMENT_NAME: given, CLUSTER_NAME: cluster } = config
+  if (!isOwn && given === undefined) return ok(reported)
+  const deployment = given ?? ownDeployment(cluster)
+  const current = await currentBuild(connection, namespace, deployment)
+  if (current.kind === 'unsupported')
+    return fail(`${reported}; it knows no worker versions, and workers that have one get no tasks`, [
+      'use Temporal 1.29.1 or newer, or turn worker versioning off (chart: temporal.workerVersioning=false)',
+    ])
+  if (current.kind === 'build' && current.buildId !== '')
+    return ok(`${reported}; worker version ${current.buildId} of ${deployment} is current`)
+  return warn(`${reported}; no worker version of ${deployment} is current yet, so workers that have one get no tasks`, [
+    given === undefined
+      ? 'start Joiner: the process that holds the Lease joiner-bridge makes its version current'
+      : `temporal worker deployment set-current-version --deployment-name ${deployment} --build-id BUILD --namespace ${namespace} --address ${address}`,
+  ])
 }
 
 /** Returns whether a namespace keeps what ended for long enough to look into it. `retentionMs`: undefined where Temporal does not say. */

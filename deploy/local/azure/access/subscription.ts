@@ -22,7 +22,8 @@ interface GroupBody {
 }
 
 /** The subscription, with its resource groups, its region and its resource providers. Resource groups are those that something is in, and those that were PUT. */
-export function registerSubscription(app: FastifyInstance, { config, network }: ArmDeps): void {
+export function registerSubscription(app: FastifyInstance, deps: ArmDeps): void {
+  const { config } = deps
   const id = `/subscriptions/${config.subscriptionId}`
   const subscription = {
     id,
@@ -31,35 +32,6 @@ export function registerSubscription(app: FastifyInstance, { config, network }: 
     displayName,
     state: 'Enabled',
   }
-  const group = (name: string) => ({
-    id: `${id}/resourceGroups/${name}`,
-    name,
-    type: 'Microsoft.Resources/resourceGroups',
-    location: config.location,
-    ...tagsOf(name),
-    properties: { provisioningState: 'Succeeded' },
-  })
-  const tagsOf = (name: string) => {
-    const tags = network.setup.madeGroups.get(name)?.tags
-    return tags === undefined ? {} : { tags }
-  }
-  /** As the group is written where it is there already. */
-  const nameOf = (asked = '') =>
-    network.setup.groups.find((name) => name.toLowerCase() === asked.toLowerCase()) ?? asked
-  const provider = (namespace: string) => ({
-    id: `${id}/providers/${namespace}`,
-    namespace,
-    registrationState: 'Registered',
-    registrationPolicy: 'RegistrationRequired',
-    resourceTypes: [],
-  })
-  const foundProvider = ({ params }: ArmRequest) => {
-    const wanted = (params['namespace'] ?? '').toLowerCase()
-    const found = providers.find((name) => name.toLowerCase() === wanted)
-    if (found !== undefined) return provider(found)
-    throw new ArmError(404, 'InvalidResourceNamespace', `The resource namespace '${params['namespace']}' is invalid.`)
-  }
-
   app.get('/subscriptions', () => ({ value: [subscription] }))
   app.get('/subscriptions/:subscription', () => subscription)
   app.get('/subscriptions/:subscription/locations', () => ({
@@ -74,7 +46,27 @@ export function registerSubscription(app: FastifyInstance, { config, network }: 
       },
     ],
   }))
-  app.get('/subscriptions/:subscription/resourceGroups', () => ({ value: network.setup.groups.map(group) }))
+  registerGroups(app, deps, id)
+  registerProviders(app, id)
+}
+
+/** `id`: of the subscription. */
+function registerGroups(app: FastifyInstance, { config, network: { setup } }: ArmDeps, id: string): void {
+  const group = (name: string) => {
+    const tags = setup.madeGroups.get(name)?.tags
+    return {
+      id: `${id}/resourceGroups/${name}`,
+      name,
+      type: 'Microsoft.Resources/resourceGroups',
+      location: config.location,
+      ...(tags === undefined ? {} : { tags }),
+      properties: { provisioningState: 'Succeeded' },
+    }
+  }
+  /** As the group is written where it is there already. */
+  const nameOf = (asked = '') => setup.groups.find((name) => name.toLowerCase() === asked.toLowerCase()) ?? asked
+
+  app.get('/subscriptions/:subscription/resourceGroups', () => ({ value: setup.groups.map(group) }))
   // One that is not there was refused before.
   app.get(groupPath, ({ params }: ArmRequest) => group(nameOf(params['group'])))
   app.put(groupPath, ({ params, body }: ArmRequest<GroupBody | undefined>, reply) => {
@@ -85,10 +77,28 @@ export function registerSubscription(app: FastifyInstance, { config, network }: 
         `The provided location '${body?.location ?? ''}' is not available for resource group. List of available regions is '${config.location}'.`,
       )
     const name = nameOf(params['group'])
-    const isNew = !network.setup.hasGroup(name)
-    network.setup.madeGroups.put(name, { name, ...(body?.tags === undefined ? {} : { tags: body.tags }) })
+    const isNew = !setup.hasGroup(name)
+    setup.madeGroups.put(name, { name, ...(body?.tags === undefined ? {} : { tags: body.tags }) })
     return reply.code(isNew ? 201 : 200).send(group(name))
   })
+}
+
+/** `id`: of the subscription. */
+function registerProviders(app: FastifyInstance, id: string): void {
+  const provider = (namespace: string) => ({
+    id: `${id}/providers/${namespace}`,
+    namespace,
+    registrationState: 'Registered',
+    registrationPolicy: 'RegistrationRequired',
+    resourceTypes: [],
+  })
+  const foundProvider = ({ params }: ArmRequest) => {
+    const wanted = (params['namespace'] ?? '').toLowerCase()
+    const found = providers.find((name) => name.toLowerCase() === wanted)
+    if (found !== undefined) return provider(found)
+    throw new ArmError(404, 'InvalidResourceNamespace', `The resource namespace '${params['namespace']}' is invalid.`)
+  }
+
   app.get('/subscriptions/:subscription/providers', () => ({ value: providers.map(provider) }))
   app.get('/subscriptions/:subscription/providers/:namespace', foundProvider)
   app.post('/subscriptions/:subscription/providers/:namespace/register', foundProvider)

@@ -13,7 +13,7 @@ import type { ScenarioPlayer } from './scenario-player.ts'
 
 /** What tests and operators of the simulator use: state, faults, and what happens to VMs. No Azure client sees it. */
 export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
-  const { config, machines, lifecycle, faults, calls, journal } = deps
+  const { machines, lifecycle, faults, calls, journal } = deps
   app.get('/admin/state', () => stateOf(deps))
   app.get('/admin/nics', () =>
     Object.fromEntries(
@@ -51,6 +51,12 @@ export function registerAdmin(app: FastifyInstance, deps: ArmDeps): void {
     lifecycle.finish()
     return reply.code(204).send()
   })
+  registerAdminOfVms(app, deps)
+}
+
+/** What a VM was made of and made of its custom data, and what others do to it. */
+function registerAdminOfVms(app: FastifyInstance, deps: ArmDeps): void {
+  const { config, machines, lifecycle } = deps
   app.get<{ Params: { name: string } }>('/admin/vms/:name/boot', (request, reply): FastifyReply => {
     const machine = machines.get(request.params.name)
     const report = machine === undefined ? undefined : bootReport(machine)

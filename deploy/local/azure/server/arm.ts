@@ -27,9 +27,28 @@ import { type ArmRequest, callOf, checkRequest, isOutsideNodeGroup, operationOf,
 
 /** Azure Resource Manager, as far as Joiner's SDK clients see it. Paths are matched without regard to case. */
 export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
-  const { config, tokens, calls, journal, violations } = deps
-  const journalled = new WeakMap<FastifyRequest, JournalEntry>()
   registerArmErrors(app)
+  registerHooks(app, deps)
+  registerVirtualMachines(app, deps)
+  registerCompute(app, deps)
+  registerExtensions(app, deps)
+  registerBootDiagnostics(app, deps)
+  registerDiskEncryptionSets(app, deps)
+  registerCapacityGroups(app, deps)
+  registerNetwork(app, deps)
+  deps.galleryToken.register(app)
+  registerResourceGraph(app, deps)
+  registerSubscription(app, deps)
+  registerManagedClusters(app, deps)
+  registerAgentPools(app, deps)
+  registerManagedIdentities(app, deps)
+  registerRoles(app, deps)
+}
+
+/** What happens to every request before and after its resource provider has it: it is counted, identified, let in or refused, and disturbed. */
+function registerHooks(app: FastifyInstance, deps: ArmDeps): void {
+  const { config, calls, journal } = deps
+  const journalled = new WeakMap<FastifyRequest, JournalEntry>()
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
     if (!isArm(request)) return
     const vm = /\/virtualMachines\/([^/?]+)/i.exec(request.url)?.[1]
@@ -40,7 +59,7 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
       journalled.set(request, entry)
     }
     reply.headers(identityOf(request, deps.newId()))
-    authenticate(request, reply)
+    authenticate(deps, request, reply)
     throttle(reply, deps.throttling, config)
     checkRequest(request as ArmRequest, config, deps.network.setup)
     authorize(request as ArmRequest, deps)
@@ -59,66 +78,47 @@ export function registerArm(app: FastifyInstance, deps: ArmDeps): void {
   })
   app.addHook('preHandler', async (request: FastifyRequest, reply) => {
     if (!isArm(request)) return
-    inspect(request)
+    inspect(deps, request)
     authorizeLinked(request, deps)
-    await disturb(request, reply)
+    await disturb(deps, request, reply)
     if (!isList(request)) return
-    const isEmpty = isOutsideNodeGroup(request as ArmRequest, config) || isEmptied(request)
-    if (isEmpty) return reply.send({ value: [] })
+    const isEmptied = () => deps.faults.take('emptyList', undefined, operationOf(request)) !== undefined
+    if (isOutsideNodeGroup(request as ArmRequest, config) || isEmptied()) return reply.send({ value: [] })
   })
-  registerVirtualMachines(app, deps)
-  registerCompute(app, deps)
-  registerExtensions(app, deps)
-  registerBootDiagnostics(app, deps)
-  registerDiskEncryptionSets(app, deps)
-  registerCapacityGroups(app, deps)
-  registerNetwork(app, deps)
-  deps.galleryToken.register(app)
-  registerResourceGraph(app, deps)
-  registerSubscription(app, deps)
-  registerManagedClusters(app, deps)
-  registerAgentPools(app, deps)
-  registerManagedIdentities(app, deps)
-  registerRoles(app, deps)
+}
 
-  /** Looks at the custom data of every PUT, those included that are refused. */
-  function inspect({ method, url, body }: FastifyRequest): void {
-    const vm = /\/virtualMachines\/([^/?]+)(?:\?|$)/i.exec(url)?.[1]
-    const customData = (body as Partial<MachineBody> | undefined)?.properties?.osProfile?.customData
-    if (method !== 'PUT' || vm === undefined || typeof customData !== 'string') return
-    violations.push(...violationsOf(customData).map((path) => ({ vm, path })))
-  }
+/** Looks at the custom data of every PUT, those included that are refused. */
+function inspect({ violations }: ArmDeps, { method, url, body }: FastifyRequest): void {
+  const vm = /\/virtualMachines\/([^/?]+)(?:\?|$)/i.exec(url)?.[1]
+  const customData = (body as Partial<MachineBody> | undefined)?.properties?.osProfile?.customData
+  if (method !== 'PUT' || vm === undefined || typeof customData !== 'string') return
+  violations.push(...violationsOf(customData).map((path) => ({ vm, path })))
+}
 
-  function authenticate(request: FastifyRequest, reply: FastifyReply): void {
-    try {
-      setSender(request, tokens.check(request.headers.authorization, `https://${request.host}`))
-    } catch (error) {
-      const authority = `https://${request.host}/${config.tenantId}`
-      reply.header('www-authenticate', `Bearer authorization_uri="${authority}", error="invalid_token"`)
-      throw error
-    }
+function authenticate({ tokens, config }: ArmDeps, request: FastifyRequest, reply: FastifyReply): void {
+  try {
+    setSender(request, tokens.check(request.headers.authorization, `https://${request.host}`))
+  } catch (error) {
+    const authority = `https://${request.host}/${config.tenantId}`
+    reply.header('www-authenticate', `Bearer authorization_uri="${authority}", error="invalid_token"`)
+    throw error
   }
+}
 
-  /** The faults that hit requests before anybody looks into them. A refused create is the VM's business: repeated PUTs pass it by. */
-  async function disturb(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { faults } = deps
-    const operation = operationOf(request)
-    const attempt = attemptIn(request.body)
-    const latency = faults.take('latency', attempt, operation)
-    if (latency !== undefined) await new Promise((resolve) => setTimeout(resolve, latency.ms))
-    const throttle = faults.take('throttle', attempt, operation)
-    if (throttle !== undefined) {
-      reply.header('retry-after', String(throttle.retryAfterSeconds))
-      throw throttledByFault(request)
-    }
-    const refusal = operation === createOperation ? undefined : faults.take('failSync', attempt, operation)
-    if (refusal !== undefined)
-      throw refusalOf(refusal, { method: request.method, path: pathOf(request), attempt }, config)
+/** The faults that hit requests before anybody looks into them. A refused create is the VM's business: repeated PUTs pass it by. */
+async function disturb({ faults, config }: ArmDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const operation = operationOf(request)
+  const attempt = attemptIn(request.body)
+  const latency = faults.take('latency', attempt, operation)
+  if (latency !== undefined) await new Promise((resolve) => setTimeout(resolve, latency.ms))
+  const throttled = faults.take('throttle', attempt, operation)
+  if (throttled !== undefined) {
+    reply.header('retry-after', String(throttled.retryAfterSeconds))
+    throw throttledByFault(request)
   }
-
-  function isEmptied(request: FastifyRequest): boolean {
-    return deps.faults.take('emptyList', undefined, operationOf(request)) !== undefined
-  }
+  const refusal = operation === createOperation ? undefined : faults.take('failSync', attempt, operation)
+  if (refusal !== undefined)
+    throw refusalOf(refusal, { method: request.method, path: pathOf(request), attempt }, config)
 }
 
 /** Whether a request is for all resources of a type and not for one. */

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { announce } from '../server/announce.ts'
 import type { ArmDeps } from '../server/arm-deps.ts'
 import { ArmError, resourceNotFound } from '../server/arm-error.ts'
-import { type ArmRequest, pathOf } from '../server/arm-request.ts'
+import type { ArmRequest } from '../server/arm-request.ts'
 import { attemptOf } from './attempt.ts'
 import type { Extension, Machine } from './machine.ts'
 
@@ -17,6 +17,10 @@ interface Body {
 /** Extensions of VMs. They install nothing; what becomes of one is a matter of faults. */
 export function registerExtensions(app: FastifyInstance, deps: ArmDeps): void {
   const { config, lifecycle, resources, faults } = deps
+  const machineOf = ({ params, url }: Pick<ArmRequest, 'params' | 'url'>, verb: string) =>
+    deps.machines.get(params['vm'] ?? '') ?? parentNotFound(url, verb)
+  const extensionOf = ({ params: { name = '' } }: Pick<ArmRequest, 'params'>, machine: Machine) =>
+    machine.extensions?.[name.toLowerCase()] ?? notFound(`${machine.name}/${name}`, config)
 
   app.put(`${path}/:name`, (request: ArmRequest<Body>, reply) => {
     const machine = machineOf(request, 'write')
@@ -40,10 +44,10 @@ export function registerExtensions(app: FastifyInstance, deps: ArmDeps): void {
 
   app.patch(`${path}/:name`, (request: ArmRequest<Body>, reply) => {
     const machine = machineOf(request, 'write')
-    const before = extensionOf(request, machine)
+    const { tags } = request.body
     const extension: Extension = {
-      ...before,
-      ...(request.body.tags === undefined ? {} : { tags: request.body.tags }),
+      ...extensionOf(request, machine),
+      ...(tags === undefined ? {} : { tags }),
       state: 'Updating',
     }
     return announce(reply.code(200), lifecycle.changeExtension(machine, extension), config).send(
@@ -53,9 +57,7 @@ export function registerExtensions(app: FastifyInstance, deps: ArmDeps): void {
 
   app.get(path, (request: ArmRequest) => {
     const machine = machineOf(request, 'read')
-    return {
-      value: Object.values(machine.extensions ?? {}).map((extension) => resources.extension(machine, extension)),
-    }
+    return { value: Object.values(machine.extensions ?? {}).map((one) => resources.extension(machine, one)) }
   })
 
   app.get(`${path}/:name`, (request: ArmRequest) => {
@@ -70,26 +72,17 @@ export function registerExtensions(app: FastifyInstance, deps: ArmDeps): void {
     const operation = lifecycle.changeExtension(machine, { ...extension, state: 'Deleting' })
     return announce(reply.code(202), operation, config).send()
   })
+}
 
-  function machineOf(request: ArmRequest<never> | ArmRequest, verb: string): Machine {
-    const machine = deps.machines.get((request as ArmRequest).params['vm'] ?? '')
-    if (machine !== undefined) return machine
-    const parent = pathOf(request).replace(/\/extensions.*$/i, '')
-    throw new ArmError(
-      404,
-      'ParentResourceNotFound',
-      `Failed to perform '${verb}' on resource(s) of type 'virtualMachines/extensions', because the parent resource '${parent}' could not be found.`,
-    )
-  }
+function parentNotFound(url: string, verb: string): never {
+  const parent = url.replace(/\/extensions.*$/i, '')
+  throw new ArmError(
+    404,
+    'ParentResourceNotFound',
+    `Failed to perform '${verb}' on resource(s) of type 'virtualMachines/extensions', because the parent resource '${parent}' could not be found.`,
+  )
+}
 
-  function extensionOf(request: ArmRequest<never> | ArmRequest, machine: Machine): Extension {
-    const name = (request as ArmRequest).params['name'] ?? ''
-    const found = machine.extensions?.[name.toLowerCase()]
-    if (found !== undefined) return found
-    throw resourceNotFound(
-      'Microsoft.Compute/virtualMachines/extensions',
-      `${machine.name}/${name}`,
-      config.nodeResourceGroup,
-    )
-  }
+function notFound(name: string, { nodeResourceGroup }: ArmDeps['config']): never {
+  throw resourceNotFound('Microsoft.Compute/virtualMachines/extensions', name, nodeResourceGroup)
 }

@@ -24,34 +24,10 @@ const operationPath = '/subscriptions/:subscription/providers/Microsoft.Compute/
  * (https://learn.microsoft.com/azure/azure-resource-manager/management/async-operations).
  */
 export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): void {
-  const { config, machines, lifecycle, operations, resources, faults, quotas, pools, capacityGroups } = deps
+  const { config, machines, lifecycle, operations, resources } = deps
+  const found = (request: ArmRequest) => foundIn(deps, request.params['name'])
 
-  app.put(`${vmPath}/:name`, (request: ArmRequest<MachineBody>, reply) => {
-    const { name = '' } = request.params
-    checkBody(request.body)
-    const body = withReferredNics(withSecurityProfile(request, config), name, deps)
-    const existing = machines.get(name)
-    if (existing !== undefined && request.headers['if-none-match'] === '*')
-      throw new ArmError(412, 'PreconditionFailed', `The VM '${name}' exists already.`)
-    if (existing !== undefined) return putAgain(reply, existing, body)
-    const attempt = attemptOf(body)
-    const size = checkReferences(body, deps)
-    const { imageReference } = body.properties.storageProfile ?? {}
-    deps.galleryToken.check(imageReference?.id, request.headers['x-ms-authorization-auxiliary'])
-    const isPlaced = capacityGroups.holdsPlaceFor(body)
-    if (!isPlaced) quotas.check(size, attempt.capacityType === 'spot')
-    const failure = isPlaced ? undefined : pools.admit(attempt, size)
-    const refusal = faults.take('failSync', attempt)
-    if (refusal !== undefined) throw refusalOf(refusal, { method: 'PUT', path: pathOf(request), attempt }, config)
-    const addresses = referredAddresses(request.body, deps) ?? freeAddresses(body, deps)
-    const { machine, operation } = lifecycle.create({ name, body, size, addresses, failure })
-    if (faults.take('resetAfterCommit', attempt) !== undefined) {
-      reply.hijack()
-      request.raw.socket.destroy()
-      return reply
-    }
-    return announce(reply.code(201), operation, config).send(resources.vm(machine))
-  })
+  app.put(`${vmPath}/:name`, (request: ArmRequest<MachineBody>, reply) => putMachine(deps, request, reply))
 
   app.get(`${vmPath}/:name`, (request: ArmRequest) =>
     resources.vm(found(request), request.query['$expand'] === 'instanceView'),
@@ -65,23 +41,9 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
       pageOf(request, config, { all: machines.sorted, show: (machine) => resources.vm(machine) }),
     )
 
-  app.patch(`${vmPath}/:name`, (request: ArmRequest<Partial<MachineBody> | undefined>, reply) => {
-    const machine = found(request)
-    refuseIfDeleting(machine)
-    const ifMatch = request.headers['if-match'] ?? '*'
-    if (ifMatch !== '*' && ifMatch !== etagOf(machine))
-      throw new ArmError(412, 'PreconditionFailed', `The VM '${machine.name}' was changed since it was read.`)
-    const { identity, ...change } = request.body ?? {}
-    checkTags(change.tags)
-    if (change.properties?.capacityReservation !== undefined) leaveGroup(machine, change.properties)
-    const operation = lifecycle.update(
-      machine,
-      changeOf(
-        identity === undefined ? change : { ...change, identity: withIdentities(machine.body.identity, identity) },
-      ),
-    )
-    return announce(reply.code(200), operation, config).send(resources.vm(machine))
-  })
+  app.patch(`${vmPath}/:name`, (request: ArmRequest<Partial<MachineBody> | undefined>, reply) =>
+    patchMachine(deps, request, reply),
+  )
 
   app.delete(`${vmPath}/:name`, (request: ArmRequest, reply) => {
     const machine = machines.get(request.params['name'] ?? '')
@@ -104,7 +66,7 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
     // The Location form: 202 until the end, then the operation's result: the VM, or nothing after its deletion.
     if (request.query['monitor'] === 'true') {
       if (operation.status === 'InProgress') return announce(reply.code(202), operation, config).send()
-      return resultOf(operation) ?? reply.code(200).send()
+      return resultOf(deps, operation) ?? reply.code(200).send()
     }
     const { status, startTime, endTime, error } = operation
     if (status === 'InProgress') reply.header('retry-after', '1')
@@ -116,52 +78,110 @@ export function registerVirtualMachines(app: FastifyInstance, deps: ArmDeps): vo
       ...(error === undefined ? {} : { error }),
     }
   })
+}
 
-  /** What an operation made; undefined when that is gone. */
-  function resultOf({ kind, vm, extension: name = '' }: Operation): Record<string, unknown> | undefined {
-    const machine = machines.get(vm)
-    if (machine === undefined || kind === 'delete') return undefined
-    if (kind !== 'extension') return resources.vm(machine)
-    const extension = machine.extensions?.[name.toLowerCase()]
-    return extension === undefined ? undefined : resources.extension(machine, extension)
+/** Makes a VM. What Azure refuses comes in its order: the body, what is there already, references, the place for it, and faults that were asked for. */
+function putMachine(deps: ArmDeps, request: ArmRequest<MachineBody>, reply: FastifyReply): FastifyReply {
+  const { config, machines, lifecycle, resources, faults, quotas, pools, capacityGroups } = deps
+  const { name = '' } = request.params
+  checkBody(request.body)
+  const body = withReferredNics(withSecurityProfile(request, config), name, deps)
+  const existing = machines.get(name)
+  if (existing !== undefined && request.headers['if-none-match'] === '*')
+    throw new ArmError(412, 'PreconditionFailed', `The VM '${name}' exists already.`)
+  if (existing !== undefined)
+    return announce(reply.code(200), putAgain(deps, existing, body), config).send(resources.vm(existing))
+  const attempt = attemptOf(body)
+  const size = checkReferences(body, deps)
+  const { imageReference } = body.properties.storageProfile ?? {}
+  deps.galleryToken.check(imageReference?.id, request.headers['x-ms-authorization-auxiliary'])
+  const isPlaced = capacityGroups.holdsPlaceFor(body)
+  if (!isPlaced) quotas.check(size, attempt.capacityType === 'spot')
+  const failure = isPlaced ? undefined : pools.admit(attempt, size)
+  const refusal = faults.take('failSync', attempt)
+  if (refusal !== undefined) throw refusalOf(refusal, { method: 'PUT', path: pathOf(request), attempt }, config)
+  const addresses = referredAddresses(request.body, deps) ?? freeAddresses(body, deps)
+  const { machine, operation } = lifecycle.create({ name, body, size, addresses, failure })
+  if (faults.take('resetAfterCommit', attempt) !== undefined) {
+    reply.hijack()
+    request.raw.socket.destroy()
+    return reply
   }
+  return announce(reply.code(201), operation, config).send(resources.vm(machine))
+}
 
-  /** PUT over a VM: the same again changes nothing, a VM that failed is tried again, and what is immutable is refused. */
-  function putAgain(reply: FastifyReply, machine: Machine, body: MachineBody): FastifyReply {
-    refuseIfDeleting(machine)
-    const changed = immutable.find(([, value]) => value(machine.body) !== value(body))?.[0]
-    if (changed === 'location')
-      throw new ArmError(
-        409,
-        'InvalidResourceLocation',
-        `The VM '${machine.name}' exists already in location '${machine.body.location}'.`,
-      )
-    if (changed !== undefined)
-      throw new ArmError(409, 'PropertyChangeNotAllowed', `Changing property '${changed}' is not allowed.`)
-    const operation =
-      operations.inFlightOn(machine.vmId) ??
-      (machine.state === 'Failed'
-        ? lifecycle.createAgain(machine, body, pools.admit(attemptOf(machine.body), machine.size))
-        : lifecycle.update(machine, changeOf(body)))
-    return announce(reply.code(200), operation, config).send(resources.vm(machine))
-  }
+/** PUT over a VM: the same again changes nothing, a VM that failed is tried again, and what is immutable is refused. */
+function putAgain({ lifecycle, operations, pools }: ArmDeps, machine: Machine, body: MachineBody): Operation {
+  refuseIfDeleting(machine)
+  const changed = immutable.find(([, value]) => value(machine.body) !== value(body))?.[0]
+  if (changed === 'location')
+    throw new ArmError(
+      409,
+      'InvalidResourceLocation',
+      `The VM '${machine.name}' exists already in location '${machine.body.location}'.`,
+    )
+  if (changed !== undefined)
+    throw new ArmError(409, 'PropertyChangeNotAllowed', `Changing property '${changed}' is not allowed.`)
+  return (
+    operations.inFlightOn(machine.vmId) ??
+    (machine.state === 'Failed'
+      ? lifecycle.createAgain(machine, body, pools.admit(attemptOf(machine.body), machine.size))
+      : lifecycle.update(machine, changeOf(body)))
+  )
+}
 
-  /** The only change of a group that Azure allows without a deallocation: to none. */
-  function leaveGroup(machine: Machine, { capacityReservation: wanted }: Partial<MachineBody['properties']>): void {
-    if (typeof wanted?.capacityReservationGroup?.id === 'string')
-      throw new ArmError(409, 'OperationNotAllowed', `VM '${machine.name}' can join no capacity reservation group.`)
-    capacityGroups.checkLeaves(machine)
-    const { capacityReservation: _left, ...properties } = machine.body.properties
-    machine.body = { ...machine.body, properties }
-  }
+function patchMachine(
+  deps: ArmDeps,
+  request: ArmRequest<Partial<MachineBody> | undefined>,
+  reply: FastifyReply,
+): FastifyReply {
+  const { config, lifecycle, resources } = deps
+  const machine = foundIn(deps, request.params['name'])
+  refuseIfDeleting(machine)
+  const ifMatch = request.headers['if-match'] ?? '*'
+  if (ifMatch !== '*' && ifMatch !== etagOf(machine))
+    throw new ArmError(412, 'PreconditionFailed', `The VM '${machine.name}' was changed since it was read.`)
+  const { identity, ...change } = request.body ?? {}
+  checkTags(change.tags)
+  if (change.properties?.capacityReservation !== undefined) leaveGroup(deps, machine, change.properties)
+  const operation = lifecycle.update(
+    machine,
+    changeOf(
+      identity === undefined ? change : { ...change, identity: withIdentities(machine.body.identity, identity) },
+    ),
+  )
+  return announce(reply.code(200), operation, config).send(resources.vm(machine))
+}
 
-  function found(request: ArmRequest<never> | ArmRequest): Machine {
-    const { name = '' } = (request as ArmRequest).params
-    const machine = machines.get(name)
-    if (machine === undefined)
-      throw resourceNotFound('Microsoft.Compute/virtualMachines', name, config.nodeResourceGroup)
-    return machine
-  }
+/** The only change of a group that Azure allows without a deallocation: to none. */
+function leaveGroup(
+  { capacityGroups }: ArmDeps,
+  machine: Machine,
+  { capacityReservation: wanted }: Partial<MachineBody['properties']>,
+): void {
+  if (typeof wanted?.capacityReservationGroup?.id === 'string')
+    throw new ArmError(409, 'OperationNotAllowed', `VM '${machine.name}' can join no capacity reservation group.`)
+  capacityGroups.checkLeaves(machine)
+  const { capacityReservation: _left, ...properties } = machine.body.properties
+  machine.body = { ...machine.body, properties }
+}
+
+/** What an operation made; undefined when that is gone. */
+function resultOf(
+  { machines, resources }: ArmDeps,
+  { kind, vm, extension: name = '' }: Operation,
+): Record<string, unknown> | undefined {
+  const machine = machines.get(vm)
+  if (machine === undefined || kind === 'delete') return undefined
+  if (kind !== 'extension') return resources.vm(machine)
+  const extension = machine.extensions?.[name.toLowerCase()]
+  return extension === undefined ? undefined : resources.extension(machine, extension)
+}
+
+function foundIn({ machines, config }: ArmDeps, name = ''): Machine {
+  const machine = machines.get(name)
+  if (machine === undefined) throw resourceNotFound('Microsoft.Compute/virtualMachines', name, config.nodeResourceGroup)
+  return machine
 }
 
 function withSecurityProfile({ body, query }: ArmRequest<MachineBody>, config: SimulatorConfig): MachineBody {
