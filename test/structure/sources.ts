@@ -1,7 +1,13 @@
 // Reads the sources of a tree: what each file imports and which functions it has.
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, posix, sep } from 'node:path'
-import { type Function as FunctionNode, type ParamPattern, parseSync, Visitor } from 'oxc-parser'
+import {
+  type Function as FunctionNode,
+  type ImportDeclaration,
+  type ParamPattern,
+  parseSync,
+  Visitor,
+} from 'oxc-parser'
 import { type ModuleState, moduleState } from './module-state.ts'
 
 /** A TypeScript file of the tree. */
@@ -13,6 +19,8 @@ export interface Source {
   readonly test: boolean
   /** Files that it imports, with imports of types, `import()` of a literal and re-exports. Packages are left out. */
   readonly imports: readonly string[]
+  /** Those of them of which it imports more than types, at once. */
+  readonly uses: readonly string[]
   readonly functions: readonly SourceFunction[]
   /** What its module remembers. */
   readonly state: readonly SourceState[]
@@ -62,9 +70,12 @@ export function readSource(path: string, text: string): Source {
   if (error !== undefined) throw new Error(`${path}: does not parse: ${error.message}; fix the syntax`)
 
   const imports = new Set<string>()
-  const see = (specifier: unknown) => {
-    if (typeof specifier === 'string' && specifier.startsWith('.'))
-      imports.add(posix.normalize(posix.join(dirname(path), specifier)))
+  const uses = new Set<string>()
+  const see = (specifier: unknown, isUse = false) => {
+    if (typeof specifier !== 'string' || !specifier.startsWith('.')) return
+    const imported = posix.normalize(posix.join(dirname(path), specifier))
+    imports.add(imported)
+    if (isUse) uses.add(imported)
   }
   const functions: SourceFunction[] = []
   const names = new Map<unknown, string>()
@@ -82,7 +93,7 @@ export function readSource(path: string, text: string): Source {
     })
   }
   new Visitor({
-    ImportDeclaration: (node) => see(node.source.value),
+    ImportDeclaration: (node) => see(node.source.value, !isOfTypes(node)),
     ExportNamedDeclaration: (node) => see(node.source?.value),
     ExportAllDeclaration: (node) => see(node.source.value),
     ImportExpression: (node) => see('value' in node.source ? node.source.value : undefined),
@@ -97,7 +108,16 @@ export function readSource(path: string, text: string): Source {
     ArrowFunctionExpression: enter,
   }).visit(program)
   const state = moduleState(program).map(({ start, ...one }) => ({ ...one, line: lineAt(text, start) }))
-  return { path, lines: lineCount(text), test: path.endsWith('.test.ts'), imports: [...imports], functions, state }
+  const test = path.endsWith('.test.ts')
+  return { path, lines: lineCount(text), test, imports: [...imports], uses: [...uses], functions, state }
+}
+
+/** Whether an import is gone where types are. */
+function isOfTypes({ importKind, specifiers }: ImportDeclaration): boolean {
+  if (importKind === 'type') return true
+  const isType = (one: ImportDeclaration['specifiers'][number]) =>
+    one.type === 'ImportSpecifier' && one.importKind === 'type'
+  return specifiers.length > 0 && specifiers.every(isType)
 }
 
 type AnyFunction = Pick<FunctionNode, 'params' | 'start' | 'end'> & {

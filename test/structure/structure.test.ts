@@ -34,6 +34,7 @@ const source = (path: string, ...imports: readonly string[]): Source => ({
   lines: 1,
   test: false,
   imports,
+  uses: imports,
   functions: [],
   state: [],
 })
@@ -92,6 +93,19 @@ describe('measure', () => {
       },
     ],
     [
+      /from a launch/,
+      /^activities\/azure\/called\/f0\.ts$/,
+      {
+        'activities/azure/launch/launch.ts': Array.from(
+          { length: 28 },
+          (_, at) => `import { type A, a } from '../called/f${at}.ts'\n`,
+        ).join(''),
+        'activities/azure/machines/instance-of.ts': "import '../launch/put-vm.ts'\n",
+        'activities/azure/launch/put-vm.ts': "import '../called/f0.ts'\n",
+        'core/big.test.ts': lines(3000),
+      },
+    ],
+    [
       /one command of/,
       /^starter\/cli\/a\/f0\.ts imports starter\/cli\/b\/command\.ts$/,
       {
@@ -122,6 +136,11 @@ describe('measure', () => {
 describe('npm run structure', () => {
   const command = fileURLToPath(new URL('./command.ts', import.meta.url))
   const run = (root: string) => spawnSync(process.execPath, [command, root], { encoding: 'utf8' })
+
+  it('asks for a new name where a launch has moved', () => {
+    const { stderr } = run(treeOf({ ...clean, 'activities/azure/launch/launch.ts': lines(1) }))
+    expect(stderr).toContain('activities/azure/machines/instance-of.ts is not there')
+  })
 
   it('ends with 0 for a clean tree, with 1 and the offender otherwise', () => {
     expect(run(treeOf(clean))).toMatchObject({ status: 0, stdout: expect.not.stringContaining('FAIL') })
@@ -168,6 +187,16 @@ describe('readSource', () => {
     ["import './a.ts'; export * from './a.ts'", ['core/a.ts']],
   ])('sees what %s imports', (text, imports) => {
     expect(readSource('core/x.ts', text).imports).toEqual(imports)
+  })
+
+  it.each([
+    ["import { a } from './a.ts'", ['core/a.ts']],
+    ["import { type A, a } from './a.ts'", ['core/a.ts']],
+    ["import './a.ts'", ['core/a.ts']],
+    ["import { type A } from './a.ts'", []],
+    ["import type { A } from './a.ts'", []],
+  ])('sees of what %s uses more than types', (text, uses) => {
+    expect(readSource('core/x.ts', text).uses).toEqual(uses)
   })
 
   it.each([

@@ -49,7 +49,7 @@ interface Wait {
   readonly ms: number
   readonly signal: AbortSignal
   /** Resolves when there is nothing to wait for any more. Unset: the time decides. */
-  readonly earlier?: (signal: AbortSignal) => Promise<void>
+  readonly earlier?: ((signal: AbortSignal) => Promise<void>) | undefined
 }
 
 /** Waits, but not for a claim that is being deleted. Returns whether it is. Rejects when the signal fires. */

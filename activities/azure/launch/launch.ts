@@ -2,10 +2,8 @@ import type { VirtualMachine } from '@azure/arm-compute'
 import type { NodeClass } from '../../../api/objects.ts'
 import { conditionOf } from '../../../core/conditions.ts'
 import { claimValueErrors } from '../../../core/node-claim/values.ts'
-import { kubeletErrors } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { errorText } from '../../../core/values/field-error.ts'
-import { whenAborted } from '../../abortable-wait.ts'
 import { activityScope } from '../../activity-context.ts'
 import { waitingFailure } from '../../failure.ts'
 import { cachedClaim, liveClaim, setClaimConditions } from '../../kubernetes/client/object-writes.ts'
@@ -15,16 +13,12 @@ import { readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import { withFinalizer } from '../../kubernetes/lifecycle/observe.ts'
 import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
 import { NotItsTurn } from '../arm/azure-failure.ts'
-import { takeLaunchTurn } from '../capacity/learn.ts'
 import { isGoneWithin, reportFailure, setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { AzureActivities, LaunchOutcome } from '../contract.ts'
 import type { LaunchLeave } from '../launch-limits.ts'
-import { withWorkingImages } from '../node-class/image-standing.ts'
-import { resolveImageFamily } from '../node-class/images.ts'
-import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { tagProblem } from '../node-class/tag-errors.ts'
-import { chooseNow, turnFor } from '../refusals/choose-in-turn.ts'
-import { stateOfClass, turnComes } from '../refusals/launch-turn.ts'
+import { chooseInTurn } from '../refusals/choose-in-turn.ts'
+import { turnComes } from '../refusals/launch-turn.ts'
 import { type BootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
 import type { InstanceMaker, PutVmDeps } from './put-vm.ts'
@@ -69,8 +63,10 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
     }
     if (!(error instanceof NotItsTurn && error.isBrief)) await reportFailure(deps, ref, error)
     const { waitMs, failure } = waitingFailure(error, longestWaitMs)
+    // A launch that waits for its turn may go earlier than was said.
+    const nodeClass = error instanceof NotItsTurn ? cachedClaim(deps, ref)?.spec.nodeClassRef.name : undefined
+    const earlier = nodeClass === undefined ? undefined : (both: AbortSignal) => turnComes(deps, nodeClass, both)
     // A wait of Temporal's would delay the end of a claim that is deleted meanwhile.
-    const earlier = (both: AbortSignal) => turnOfClaim(deps, ref, { error, signal: both })
     const gone = waitMs > 0 && isGoneWithin(deps, ref, { ms: waitMs, signal, earlier }).catch(() => false)
     if (await gone) return { kind: 'claimGone' }
     throw failure
@@ -117,7 +113,8 @@ async function launchOnce(
   const invalid = await refuseInvalid(deps, claim)
   if (invalid !== undefined) return invalid
   await Promise.all([deps.unavailable.synced(signal), deps.reservations.know(claim)])
-  return choose(deps, { claim, nodeClass, attempt, token: prefetched.token }, signal)
+  const choice = await chooseInTurn(deps, { claim, nodeClass })
+  return choice.kind === 'chosen' ? maker.make({ ...choice, claim, attempt }, prefetched.token, signal) : choice
 }
 
 interface Prefetched {
@@ -205,57 +202,11 @@ async function refuseInvalid(
   deps: LaunchDeps,
   claim: NodeClaim,
 ): Promise<(LaunchOutcome & { readonly kind: 'invalid' }) | undefined> {
-  const errors = [...kubeletErrors(claim.metadata.annotations), ...claimValueErrors(claim).map(errorText)]
+  const errors = claimValueErrors(claim)
   if (errors.length === 0) return undefined
-  const message = `${errors.join('; ').slice(0, 900)}; create another NodeClaim with the corrected value`
+  const message = `${errors.map(errorText).join('; ').slice(0, 900)}; create another NodeClaim with the corrected value`
   await setClaimConditions(deps, claim.metadata, () => ({
     conditions: [{ type: 'Launched', status: 'False', reason: 'InvalidNodeClaim', message }],
   }))
   return { kind: 'invalid', message }
-}
-
-interface ChooseInput {
-  readonly claim: NodeClaim
-  readonly nodeClass: NodeClass
-  readonly attempt: number
-  readonly token: Prefetched['token']
-}
-
-async function choose(
-  deps: LaunchDeps,
-  { claim, nodeClass: seen, attempt, token }: ChooseInput,
-  signal: AbortSignal,
-): Promise<LaunchOutcome> {
-  // An image may have been given up a moment ago.
-  const { images } = withWorkingImages(deps, seen, seen.status.images)
-  const nodeClass = { ...seen, status: { ...seen.status, images } }
-  // What an earlier attempt of this claim reserved is free for this one.
-  deps.quota.release(claim.metadata.uid)
-  takeLaunchTurn(deps, nodeClass.metadata.name)
-  const { inClass, tried } = await turnFor(deps, { claim, nodeClass, state: stateOfClass(seen, deps.config) })
-  const choice = chooseNow(deps, { claim, nodeClass }, tried)
-  if (choice.kind === 'nodeClassNotReady')
-    deps.vmCreates.withoutImage(
-      resolveImageFamily(nodeClassSettings(nodeClass, deps.config), nodeClass.status.kubernetesVersion ?? ''),
-    )
-  if (choice.kind !== 'chosen') return choice
-  const { chosen, image } = choice
-  const size = deps.catalogue.size(chosen.typeName)
-  if (size === undefined)
-    throw new Error(`size ${chosen.typeName} left the catalogue just now; the launch is tried again`)
-  // Nothing was awaited since the choice, so no other launch can have chosen the same vCPUs, or the same place in a reservation.
-  deps.reservations.choose(claim.metadata.name, chosen.reservation?.id)
-  deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
-  return deps.maker.make({ claim, chosen, size, image, attempt, nodeClass, inClass }, token, signal)
-}
-
-/** Resolves when a launch that waits for its turn may go earlier than was said; never for one that waits for something else. */
-async function turnOfClaim(
-  deps: LaunchDeps,
-  ref: ClaimRef,
-  { error, signal }: { readonly error: unknown; readonly signal: AbortSignal },
-): Promise<void> {
-  const name = cachedClaim(deps, ref)?.spec.nodeClassRef.name
-  if (name === undefined || !(error instanceof NotItsTurn)) return whenAborted(signal)
-  await turnComes(deps, name, signal)
 }

@@ -1,48 +1,31 @@
 import { RestError } from '@azure/core-rest-pipeline'
-import type { NodeClass } from '../../../api/objects.ts'
 import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import { limits } from '../../../core/node-claim/limits.ts'
-import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { launchPrice } from '../../node-overlays/pool-types.ts'
 import { type Attempted, armErrorCode, armErrorText, metricsErrorCode } from '../arm/azure-error.ts'
 import { failureFacts, LaunchBlocked } from '../arm/azure-failure.ts'
-import type { AzureConfig } from '../azure-config.ts'
 import { learnFromRefusal, learnFromSuccess } from '../capacity/learn.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
-import type { VmSize } from '../catalogue/sku.ts'
 import type { LaunchOutcome } from '../contract.ts'
-import type { ResolvedImage } from '../node-class/images.ts'
-import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import type { Chosen } from '../node-config/node-labels.ts'
 import type { AzureParts } from '../parts.ts'
-import { type ClassLaunch, keepTurn, type LaunchTurnDeps } from '../refusals/launch-turn.ts'
+import { keepTurn, type LaunchTurnDeps } from '../refusals/launch-turn.ts'
 import { type BootstrapToken, createBootstrapToken, replaceBootstrapToken } from './bootstrap-token.ts'
 import type { InstanceKind } from './claim-instance.ts'
 import { type ClaimVmDeps, cannotJoin, claimIdentity, deleteVm, findClaimVm } from './claim-vm.ts'
 import type { BackendPools } from './network-facts.ts'
 import { type RecordLaunchDeps, recordLaunch } from './record-launch.ts'
 import { vmName } from './virtual-machine.ts'
-import { type NodeRequestInput, vmRequest } from './vm-request.ts'
+import { type MakeInput, nodeRequest, vmRequest } from './vm-request.ts'
 
 export type PutVmDeps = RecordLaunchDeps &
   LearnDeps &
   LaunchTurnDeps &
   ClaimVmDeps &
   Pick<AzureParts, 'tracing' | 'quota' | 'network' | 'refusedAttempts' | 'reservations' | 'serverTime'>
-
-/** What is made for a claim. */
-export interface MakeInput {
-  readonly claim: NodeClaim
-  readonly chosen: Chosen
-  readonly size: VmSize
-  readonly image: ResolvedImage
-  readonly attempt: number
-  readonly nodeClass: NodeClass
-  readonly inClass: ClassLaunch
-}
 
 export interface PutInput extends MakeInput {
   readonly bootstrapToken: BootstrapToken
@@ -181,30 +164,13 @@ async function putWithPools(deps: PutVmDeps, input: PutInput): Promise<void> {
 /** Sends the PUT, which makes a VM or nothing: it never changes an existing one. */
 async function submit(deps: PutVmDeps, input: PutInput, pools: BackendPools): Promise<void> {
   const body = vmRequest({
-    ...requestInput(deps.config, input),
+    ...nodeRequest(deps.config, input),
     network: { ...(await deps.network.network()), poolIds: pools.ids },
     bootstrapToken: input.bootstrapToken,
   })
   await deps.azure.compute.virtualMachines
     .createOrUpdate(deps.config.nodeResourceGroup, vmName(input.claim.metadata.name), body, { ifNoneMatch: '*' })
     .submitted()
-}
-
-/** Returns what the PUT of a VM or a machine says about the node. */
-export function requestInput(
-  config: AzureConfig,
-  { claim, chosen, image, size, attempt, nodeClass }: Omit<MakeInput, 'inClass'>,
-): NodeRequestInput {
-  return {
-    config,
-    nodeClass: nodeClassSettings(nodeClass, config, kubeletConversion(claim.metadata.annotations)),
-    claim,
-    chosen,
-    size,
-    imageId: image.id,
-    kubernetesVersion: nodeClass.status.kubernetesVersion ?? '',
-    attempt,
-  }
 }
 
 function namesPool(error: unknown, { ids }: BackendPools): boolean {

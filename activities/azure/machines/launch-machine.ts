@@ -11,10 +11,11 @@ import { VmList } from '../arm/vm-list.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { LaunchOutcome } from '../contract.ts'
-import { type InstanceMaker, type MakeInput, makeInstance, type PutVmDeps, requestInput } from '../launch/put-vm.ts'
+import { type InstanceMaker, makeInstance, type PutVmDeps } from '../launch/put-vm.ts'
 import { tagKeys, tagOf } from '../launch/tags.ts'
 import { adoptInstance, type TakeOverDeps } from '../launch/take-over.ts'
 import { providerIdOf } from '../launch/virtual-machine.ts'
+import { type MakeInput, nodeRequest } from '../launch/vm-request.ts'
 import { notManaged } from './adopt-machines.ts'
 import type { AwaitMachineDeps } from './await-machine.ts'
 import { judgeFailedMachine, offeringOf } from './failed-machine.ts'
@@ -175,7 +176,7 @@ async function launchMachine(deps: MachineLaunchDeps, input: MakeInput, signal: 
   return makeInstance(deps, input, {
     kind: 'AKS machine',
     called: `AKS machine ${id.pool}/${id.name}`,
-    send: () => put(deps, { id, body: machineBody(requestInput(deps.config, input)) }, signal),
+    send: () => put(deps, { id, body: machineBody(nodeRequest(deps.config, input)) }, signal),
     accepted: async () => {
       const { createdMs = deps.now(), ...made } = madeOf(await withVm(deps, id, signal))
       return { ...made, acceptedMs: createdMs }

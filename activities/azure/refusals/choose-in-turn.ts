@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { NodeClass } from '../../../api/objects.ts'
 import { capacityTypeOf, type InstanceType, type Offering, zoneOf } from '../../../core/instance-type.ts'
 import { leftOutOf } from '../../../core/node-claim/left-out.ts'
 import { kubeletConversion } from '../../../core/node-class/kubelet-conversion.ts'
@@ -11,23 +10,57 @@ import { typesForClaim } from '../../node-overlays/pool-types.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 import { offeringUse } from '../capacity/blocking-mark.ts'
 import type { Wanted } from '../capacity/choose-offering.ts'
+import { takeLaunchTurn } from '../capacity/learn.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
 import type { Mark, OfferingId } from '../capacity/mark.ts'
 import { type Demand, type Shortage, shortageText } from '../capacity/quota-accounting.ts'
 import { chooseLaunch, type LaunchChoice } from '../launch/choose-launch.ts'
+import type { MakeInput } from '../launch/vm-request.ts'
+import { withWorkingImages } from '../node-class/image-standing.ts'
+import { resolveImageFamily } from '../node-class/images.ts'
+import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import type { AzureParts } from '../parts.ts'
 import { refusedSizes } from './class-refusals.ts'
 import type { Tried } from './class-turns.ts'
-import { type ClassLaunch, takeTurn, turnToTake, untriedFirst } from './launch-turn.ts'
+import { type ClassLaunch, stateOfClass, takeTurn, turnToTake, untriedFirst } from './launch-turn.ts'
 import { fittingTypes, isWithin, type PriceBound, priceBound } from './price-bound.ts'
 
-export type ChooseDeps = LearnDeps & Pick<AzureParts, 'quota' | 'reservations'>
+type ChooseDeps = LearnDeps & Pick<AzureParts, 'quota' | 'reservations'>
 
-interface ChoiceInput {
-  readonly claim: NodeClaim
-  readonly nodeClass: NodeClass
-  /** Of class and settings, as `stateOfClass` gives it. */
-  readonly state: string
+type ClaimOfClass = Pick<MakeInput, 'claim' | 'nodeClass'>
+
+/** What was chosen for a claim, and its class with the images that its nodes get. */
+type LaunchInTurn = { readonly kind: 'chosen' } & Pick<MakeInput, 'chosen' | 'size' | 'image' | 'nodeClass' | 'inClass'>
+
+/**
+ * Chooses what to make for a claim, when it is its turn. What is chosen is the claim's from then on: its vCPUs, and its place in a capacity reservation.
+ * Errors: `NotItsTurn`; `LaunchBlocked` when all that is left is too dear; those of the API server.
+ */
+export async function chooseInTurn(
+  deps: ChooseDeps,
+  { claim, nodeClass: seen }: ClaimOfClass,
+): Promise<LaunchInTurn | Exclude<LaunchChoice, { kind: 'chosen' }>> {
+  // An image may have been given up a moment ago.
+  const { images } = withWorkingImages(deps, seen, seen.status.images)
+  const nodeClass = { ...seen, status: { ...seen.status, images } }
+  // What an earlier attempt of this claim reserved is free for this one.
+  deps.quota.release(claim.metadata.uid)
+  takeLaunchTurn(deps, nodeClass.metadata.name)
+  const { inClass, tried } = await turnFor(deps, { claim, nodeClass }, stateOfClass(seen, deps.config))
+  const choice = chooseNow(deps, { claim, nodeClass }, tried)
+  if (choice.kind === 'nodeClassNotReady')
+    deps.vmCreates.withoutImage(
+      resolveImageFamily(nodeClassSettings(nodeClass, deps.config), nodeClass.status.kubernetesVersion ?? ''),
+    )
+  if (choice.kind !== 'chosen') return choice
+  const { chosen, image } = choice
+  const size = deps.catalogue.size(chosen.typeName)
+  if (size === undefined)
+    throw new Error(`size ${chosen.typeName} left the catalogue just now; the launch is tried again`)
+  // Nothing was awaited since the choice, so no other launch can have chosen the same vCPUs, or the same place in a reservation.
+  deps.reservations.choose(claim.metadata.name, chosen.reservation?.id)
+  deps.quota.reserve(claim.metadata.uid, { ...size, capacityType: chosen.capacityType })
+  return { kind: 'chosen', chosen, size, image, nodeClass, inClass }
 }
 
 /** A launch in its class, and what was tried of the class before. */
@@ -36,9 +69,9 @@ interface OwnTurn {
   readonly tried?: Tried
 }
 
-/** Takes the turn of its class for a claim, where launches go one at a time. Errors: `NotItsTurn`; those of the API server. */
-export async function turnFor(deps: ChooseDeps, input: ChoiceInput): Promise<OwnTurn> {
-  const inClass = { nodeClass: input.nodeClass.metadata.name, state: input.state, turn: '' }
+/** Takes the turn of its class for a claim, where launches go one at a time. `state`: of class and settings. Errors: `NotItsTurn`; those of the API server. */
+async function turnFor(deps: ChooseDeps, input: ClaimOfClass, state: string): Promise<OwnTurn> {
+  const inClass = { nodeClass: input.nodeClass.metadata.name, state, turn: '' }
   const due = turnToTake(deps, inClass)
   if (due === undefined) return { inClass }
   const choice = chooseNow(deps, input, due.tried)
@@ -49,11 +82,7 @@ export async function turnFor(deps: ChooseDeps, input: ChoiceInput): Promise<Own
 }
 
 /** Chooses an offering for a claim from what can be bought now. Errors: `LaunchBlocked` when all that is left is too dear. */
-export function chooseNow(
-  deps: ChooseDeps,
-  { claim, nodeClass }: Pick<ChoiceInput, 'claim' | 'nodeClass'>,
-  tried: Tried | undefined,
-): LaunchChoice {
+function chooseNow(deps: ChooseDeps, { claim, nodeClass }: ClaimOfClass, tried: Tried | undefined): LaunchChoice {
   const { name } = nodeClass.metadata
   const bought = deps.catalogue.instanceTypesFor(nodeClass, kubeletConversion(claim.metadata.annotations))
   const types = typesForClaim(deps, claim, bought)
