@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { FakeAzure } from '../../../test/fakes/azure.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
-import { world } from '../../../test/fakes/instance-world.ts'
-import { at, claimJson, condition } from '../../../test/fakes/objects.ts'
+import { own, secretName, world } from '../../../test/fakes/instance-world.ts'
+import { at, claimJson, condition, nodeJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 
@@ -142,6 +142,36 @@ describe('waiting for the VM of a launched claim', () => {
     expect(of('Launched')?.status).toBe('True')
     cluster.edit('nodeclaims', 'a', { status: { conditions: [condition('Launched'), condition('Registered')] } })
     expect(await ended(work)).toEqual({ kind: 'succeeded' })
+  })
+
+  const holding = (uid: string) => ({ 'joiner.sh_bootstrap-token-uid': uid })
+  const ofLost = { metadata: { annotations: { 'joiner.sh/adopted-from': 'uid-before' } } }
+
+  test.each<[string, Readonly<Record<string, string>>, { readonly hasNode?: true; readonly claim?: Json }, boolean]>([
+    ['holds a bootstrap token that was replaced: it makes room', holding('before'), {}, true],
+    ['holds the bootstrap token in force: it may still join', holding('now'), {}, false],
+    ['holds a bootstrap token that was revoked when its Node joined', holding('before'), { hasNode: true }, false],
+    ['holds nobody knows which bootstrap token', {}, {}, false],
+    ['is of a lost NodeClaim, which its bootstrap token is named after', holding('before'), { claim: ofLost }, false],
+  ])('whose Node is late and that %s', async (_, tags, { hasNode, claim }, neverJoins) => {
+    const before = { ...claimJson('a', claim), status: launched().status }
+    const { azure, cluster, awaits, reported, stopWaiting, condition: of } = world(before, { ...own, ...tags })
+    cluster.put('secrets', { metadata: { name: secretName, namespace: 'kube-system', uid: 'now' } })
+    if (hasNode) cluster.put('nodes', nodeJson('a'))
+    const work = awaits()
+    await pass(115_000)
+    expect(of('Launched')?.status).toBe('True')
+    await pass(40_000)
+    // The next attempt deletes the VM.
+    expect(azure.writes).toEqual([])
+    expect(cluster.names('secrets')).toEqual([secretName])
+    expect(of('Launched')).toMatchObject(
+      neverJoins ? { status: 'Unknown', reason: 'BootstrapTokenLost' } : { status: 'True' },
+    )
+    expect(reported.map(({ reason }) => reason)).toEqual(neverJoins ? ['AsyncProvisioningError'] : [])
+    stopWaiting.abort()
+    if (neverJoins) expect(await ended(work)).toMatchObject({ kind: 'failed', reason: 'BootstrapTokenLost' })
+    else await expect(ended(work)).rejects.toThrow()
   })
 
   test('that runs and whose Node does not come is diagnosed ten minutes and one minute before the end', async () => {

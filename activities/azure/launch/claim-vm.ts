@@ -15,8 +15,6 @@ import { providerId, vmName } from './virtual-machine.ts'
 
 export type ClaimVmDeps = Pick<AzureParts, 'cache' | 'azure' | 'config' | 'vms' | 'cloudProvider'>
 
-type CannotJoinDeps = ClaimNodesDeps & Pick<AzureParts, 'log'>
-
 /** Delay before a VM that the list lacks and Azure still has is checked again. */
 const lagMs = 1000
 
@@ -77,18 +75,15 @@ export function claimIdentity({ metadata }: Pick<NodeClaim, 'metadata'>): ClaimI
 
 /**
  * Whether a VM of a claim never joins: a try that saw no VM has replaced its bootstrap token since, the token was revoked, or etcd was restored to a time
- * before it. Not where its Node is there, nor where no tag says which token it holds, as on Karpenter's VMs.
+ * before it. No order of requests excludes that, since a try may stand still before any of them: who takes a VM over asks, and who waits for its Node.
+ * Not where its Node is there, nor where nothing says which token it holds: on Karpenter's VMs, and on one of a lost claim.
  */
-export async function cannotJoin(deps: CannotJoinDeps, claim: NodeClaim, { tags }: VirtualMachine): Promise<boolean> {
+export async function cannotJoin(deps: ClaimNodesDeps, claim: NodeClaim, { tags }: VirtualMachine): Promise<boolean> {
   const held = tagOf(tags, tagKeys.bootstrapToken)
-  if (held === undefined || (await readNode(deps, claim)) !== undefined) return false
+  if (held === undefined || claimIdentity(claim).adoptedFrom !== undefined) return false
   if (!(await isTokenLost(deps.client, claim.metadata.uid, held))) return false
-  const name = vmName(claim.metadata.name)
-  deps.log.info(
-    { nodeClaim: claim.metadata.name },
-    `deleting VM ${name} of an earlier try: its bootstrap token is gone`,
-  )
-  return true
+  // A Node that has joined has its token revoked, so it is looked for last.
+  return (await readNode(deps, claim)) === undefined
 }
 
 /** The VM under the name of a claim's. `why` of a foreign VM follows "VM NAME". */

@@ -37,19 +37,33 @@ export async function judgeFailedVm(
   })
   const status = detailed.instanceView?.statuses?.find((entry) => entry.code?.startsWith('ProvisioningState/failed'))
   const code = status?.code?.split('/')[2] ?? 'UnknownError'
-  const attempted: Attempted = {
-    instanceType: vm.hardwareProfile?.vmSize ?? '',
-    zone: zoneLabelOf(vm),
-    capacityType: capacityTypeOfVm(vm),
-  }
   return judgeFailure(deps, claim, {
     called: `VM ${vm.name}`,
-    attempted,
+    attempted: attemptedAs(vm),
     code,
     text: status?.message ?? '',
     image: imageIdOf(vm.storageProfile?.imageReference),
     nodePool: tagOf(vm.tags, tagKeys.nodePool) ?? '',
   })
+}
+
+/** The failure of a VM that never joins (`cannotJoin`): the next attempt makes room for another one. */
+export function lostToken(vm: VirtualMachine): VmFailure {
+  return {
+    attempted: attemptedAs(vm),
+    reason: 'BootstrapTokenLost',
+    message: `VM ${vm.name} can never join: its bootstrap token was replaced or deleted; it is deleted, and another one is launched`,
+    isCapacity: false,
+    retryAfterMs: 0,
+  }
+}
+
+function attemptedAs(vm: VirtualMachine): Attempted {
+  return {
+    instanceType: vm.hardwareProfile?.vmSize ?? '',
+    zone: zoneLabelOf(vm),
+    capacityType: capacityTypeOfVm(vm),
+  }
 }
 
 /** A VM or machine that failed, and what Azure says of it. */

@@ -19,8 +19,8 @@ import { type AwaitMachineDeps, machineDecides } from '../machines/await-machine
 import { instanceOf } from '../machines/instance-of.ts'
 import { revokeBootstrapToken } from './bootstrap-token.ts'
 import { unownedText } from './claim-instance.ts'
-import { type ClaimVmDeps, getVm } from './claim-vm.ts'
-import { failedAfterAccepted, judgeFailedVm } from './failed-vm.ts'
+import { type ClaimVmDeps, cannotJoin, getVm } from './claim-vm.ts'
+import { failedAfterAccepted, judgeFailedVm, lostToken } from './failed-vm.ts'
 import { providerId, vmName } from './virtual-machine.ts'
 
 export type InstanceDeps = JoinEvidenceDeps & ClaimVmDeps & AwaitMachineDeps & Pick<Parts, 'lifecycleMetrics'>
@@ -33,6 +33,9 @@ const lagMs = 1000
 
 /** Interval of checks whether a created VM still exists. Most Nodes join before the first one, so it costs no list. */
 const existsEveryMs = 30_000
+
+/** From its launch on most VMs have joined after so long. Of others each of these checks asks whether they can: that costs a request. */
+const bootMs = 2 * 60_000
 
 /**
  * Waits until a VM has been created or has failed. Also ends when the Node has joined (then Azure's state decides nothing) and when
@@ -93,10 +96,8 @@ async function watchJoining(deps: InstanceDeps, ref: JoinRef, signal: AbortSigna
   for (const beforeDeadlineMs of evidenceTimes) {
     const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
     if (claim === undefined) return { kind: 'claimGone' }
-    const lost = await lostBefore(deps, ref, {
-      dueMs: registrationDeadline(claim, ref.limitMs) - beforeDeadlineMs,
-      signal,
-    })
+    const dueMs = registrationDeadline(claim, ref.limitMs) - beforeDeadlineMs
+    const lost = await lostBefore(deps, ref, { claim, dueMs, signal })
     if (lost !== undefined) return lost
     await reportNotJoined(deps, ref, signal).catch((error: unknown) =>
       deps.log.warn({ err: error, nodeClaim: ref.name }, 'failed to look up why VM has not joined'),
@@ -105,22 +106,30 @@ async function watchJoining(deps: InstanceDeps, ref: JoinRef, signal: AbortSigna
   return { kind: 'succeeded' }
 }
 
-/** Waits until `dueMs`. Returns an outcome earlier when Azure no longer has the VM. Its other states mean nothing once it was created. */
+/**
+ * Waits until `dueMs`. Returns an outcome earlier when Azure no longer has the VM, and for one that is late and can never join. Its other states mean
+ * nothing once it was created.
+ */
 async function lostBefore(
   deps: InstanceDeps,
   ref: ClaimRef,
-  { dueMs, signal }: { readonly dueMs: number; readonly signal: AbortSignal },
+  { claim, dueMs, signal }: { readonly claim: NodeClaim; readonly dueMs: number; readonly signal: AbortSignal },
 ): Promise<InstanceOutcome | undefined> {
+  const lateMs = registrationDeadline(claim, bootMs)
+  const neverJoins = async (vm: VirtualMachine) => deps.now() >= lateMs && (await cannotJoin(deps, claim, vm))
   for (let leftMs = dueMs - deps.now(); leftMs > 0; leftMs = dueMs - deps.now()) {
     await pauseFor(Math.min(existsEveryMs, leftMs), signal)
-    const isListed = await deps.vms.waitFor((snapshot) => exists(snapshot.get(vmName(ref.name))), signal)
+    const listed = await deps.vms.waitFor((snapshot) => snapshot.get(vmName(ref.name)) ?? 'none', signal)
+    if (listed !== 'none' && exists(listed) && !(await neverJoins(listed))) continue
     // A list may be out of date, so the VM is read singly before anything follows from it.
-    if (!isListed && !exists(await getVm(deps, ref.name))) return launchAgain(deps, ref)
+    const vm = await getVm(deps, ref.name)
+    if (!exists(vm)) return launchAgain(deps, ref)
+    if (await neverJoins(vm)) return failedAfterAccepted(deps, { ref, failure: lostToken(vm) }, signal)
   }
   return undefined
 }
 
-function exists(vm: VirtualMachine | undefined): boolean {
+function exists(vm: VirtualMachine | undefined): vm is VirtualMachine {
   return vm !== undefined && vm.provisioningState !== 'Deleting'
 }
 
@@ -133,7 +142,7 @@ function settled(vm: VirtualMachine | undefined): VirtualMachine | 'gone' | unde
 /** Reads a VM that the list calls failed or gone singly, before anything follows from it. Undefined when the list was out of date. */
 async function judge(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<InstanceOutcome | undefined> {
   const vm = await getVm(deps, ref.name)
-  if (vm === undefined || !exists(vm)) return launchAgain(deps, ref)
+  if (!exists(vm)) return launchAgain(deps, ref)
   if (vm.provisioningState === 'Succeeded') return { kind: 'succeeded' }
   if (vm.provisioningState !== 'Failed') return undefined
   const failure = await judgeFailedVm(deps, cachedClaim(deps, ref), vm)

@@ -15,7 +15,7 @@ import type { AzureParts } from '../parts.ts'
 import { keepTurn, type LaunchTurnDeps } from '../refusals/launch-turn.ts'
 import { type BootstrapToken, createBootstrapToken, replaceBootstrapToken } from './bootstrap-token.ts'
 import type { InstanceKind } from './claim-instance.ts'
-import { type ClaimVmDeps, cannotJoin, claimIdentity, deleteVm, findClaimVm } from './claim-vm.ts'
+import type { ClaimVmDeps } from './claim-vm.ts'
 import type { BackendPools } from './network-facts.ts'
 import { type RecordLaunchDeps, recordLaunch } from './record-launch.ts'
 import { vmName } from './virtual-machine.ts'
@@ -79,9 +79,6 @@ export async function putVm(deps: PutVmDeps, input: PutInput): Promise<LaunchOut
     kind: 'VM',
     called: `VM ${vmName(input.claim.metadata.name)}`,
     send: () => putWithPools(deps, input),
-    failed: async (error) => {
-      if (isThereAlready(error)) await deleteIfItCannotJoin(deps, input)
-    },
     accepted: () => ({ imageId: input.image.id, acceptedMs: deps.now() }),
   })
 }
@@ -92,8 +89,6 @@ interface Making {
   /** As messages name it, such as `VM aks-a`. */
   readonly called: string
   send(): Promise<void>
-  /** Cleans up after a request that failed, before its error is judged. */
-  failed?(error: unknown): Promise<void>
   /** Returns what the claim records of an instance that Azure has accepted. */
   accepted(): Accepted | Promise<Accepted>
 }
@@ -116,7 +111,6 @@ export async function makeInstance(
     await deps.tracing.span(name, { attributes: spanAttributes(chosen) }, () => making.send())
   } catch (error) {
     deps.vmCreates.failed(create, 'sync', metricsErrorCode(error))
-    await making.failed?.(error)
     return refused(deps, { ...input, called }, error)
   }
   deps.log.info({ nodeClaim: claim.metadata.name, ...attempted, attempt }, `accepted ${kind}`)
@@ -131,15 +125,6 @@ export async function makeInstance(
 
 /** Whether Azure refused a PUT because what it would make is there. */
 const isThereAlready = (error: unknown) => error instanceof RestError && error.statusCode === 412
-
-/**
- * Deletes the VM that another try's PUT has made, where this one has replaced its bootstrap token. The next try would do so, but there is none where
- * that other try is the one that counts.
- */
-async function deleteIfItCannotJoin(deps: PutVmDeps, { claim }: PutInput): Promise<void> {
-  const found = await findClaimVm(deps, claim.metadata.name, claimIdentity(claim))
-  if (found.kind === 'own' && (await cannotJoin(deps, claim, found.vm))) await deleteVm(deps, claim.metadata.name)
-}
 
 function spanAttributes({ typeName, zone, capacityType }: Chosen) {
   return { 'karpenter.instance_type': typeName, 'karpenter.zone': zone, 'karpenter.capacity_type': capacityType }

@@ -163,34 +163,6 @@ describe('a VM with the name of the claim', () => {
   const secret = (uid: string) => ({ metadata: { name: secretName, namespace: 'kube-system', uid } })
   const holding = (uid: string) => ({ 'joiner.sh_bootstrap-token-uid': uid })
 
-  test.each<[string, string, Readonly<Record<string, string>>, boolean]>([
-    ['holds a token that was replaced: it goes', 'earlier', { ...tagsOf('uid-a'), ...holding('earlier') }, true],
-    [
-      'is of a later try, which has replaced the token again',
-      'later',
-      { ...tagsOf('uid-a'), ...holding('later') },
-      false,
-    ],
-    ['is of somebody else', 'earlier', { ...tagsOf('uid-other'), ...holding('earlier') }, false],
-    ['is Karpenter’s, with a token of its own', 'earlier', tagsOf(undefined), false],
-  ])('by the time of the PUT %s', async (_, uid, tags, isDeleted) => {
-    const { azure, cluster, launch } = world()
-    cluster.put('secrets', secret('earlier'))
-    const end = azure.intercept((request) => {
-      if (request !== 'PUT virtualMachines/aks-a') return
-      end()
-      if (uid !== 'earlier') cluster.put('secrets', secret(uid))
-      plant(azure, tags, 'Creating')
-    })
-    await expect(launch()).rejects.toThrow('VM aks-a exists by now')
-    const [put, remove] = ['PUT virtualMachines/aks-a', 'DELETE virtualMachines/aks-a']
-    expect(azure.writes).toEqual(isDeleted ? [put, remove] : [put])
-    if (uid === 'later') expect(cluster.object('secrets', secretName, 'kube-system')?.metadata.uid).toBe('later')
-    if (!isDeleted) return
-    expect(await launch(1, true)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D2s_v5' })
-    expect(azure.writes).toEqual([put, remove, put])
-  })
-
   test.each<[string, string | undefined, Readonly<Record<string, string>>, boolean, boolean]>([
     ['is adopted: its bootstrap token is in force', 'held', holding('held'), false, false],
     ['makes room: another try has replaced its bootstrap token', 'another', holding('held'), false, true],

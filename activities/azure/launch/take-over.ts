@@ -56,6 +56,11 @@ export async function takeOver(
   // Failed in this very attempt: the answer to its PUT was lost, so nobody has judged it yet. The next attempt takes new names.
   const failure =
     isOwn && state === 'Failed' && attemptOf(vm) === attempt ? await judgeFailedVm(deps, claim, vm) : undefined
+  if (isMade)
+    deps.log.info(
+      { nodeClaim: ref.name },
+      `deleting VM ${vmName(ref.name)} of an earlier try: its bootstrap token is gone`,
+    )
   if (state !== 'Deleting') await deleteVm(deps, ref.name)
   await vmGone(deps, ref.name, signal)
   if (failure === undefined || !failure.isCapacity) return undefined

@@ -1,9 +1,15 @@
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
+import { annotations } from '../../../core/requirements/labels.ts'
+import { metaOf } from '../../fast/kubernetes/api/objects.ts'
 import type { Scene } from '../scene.ts'
 
-/** For how long a VM that cannot join may be there: its launch finds that out when it looks at the VM. */
-const mostMs = 120_000
-/** After a restore of etcd tokens are gone that VMs hold; such a VM goes when its registration takes too long. */
-const afterRestoreMs = 20 * 60_000
+/**
+ * For how long a VM that cannot join may be there: who waits for its Node asks two minutes after the launch and each half minute from then on, the
+ * next try makes room, and each of its requests to Azure may take a minute.
+ */
+const mostMs = 5 * 60_000
+/** The same for one of a NodeClaim that is made again for it: which token it holds nothing says then, and its registration takes too long. */
+const mostAdoptedMs = 20 * 60_000
 
 /** VMs that the API server refuses. */
 export class Joins {
@@ -16,17 +22,18 @@ export class Joins {
   }
 
   /**
-   * Returns the VMs of NodeClaims that stay though they cannot join. `claims`: names of NodeClaims that are not being deleted. `actedMs`: the time since
-   * the last look in which Joiner could act.
+   * Returns the VMs of NodeClaims that stay though they cannot join. `claims`: NodeClaims that are not being deleted. `actedMs`: the time since the last
+   * look in which Joiner could act.
    */
-  look(claims: ReadonlySet<string>, actedMs: number): readonly string[] {
-    const { fast, nowMs, etcd } = this.#scene
-    const refused = new Set(fast.azure.refused)
+  look(claims: readonly Json[], actedMs: number): readonly string[] {
+    const refused = new Set(this.#scene.fast.azure.refused)
     for (const name of this.#refused.keys()) if (!refused.has(name)) this.#refused.delete(name)
     for (const name of refused) this.#refused.set(name, (this.#refused.get(name) ?? -actedMs) + actedMs)
-    if (nowMs - etcd.restoredMs < afterRestoreMs) return []
-    return [...this.#refused].flatMap(([name, ms]) =>
-      ms >= mostMs && claims.has(name.replace('aks-', '')) ? [name] : [],
-    )
+    return claims
+      .filter((claim) => {
+        const { name, annotations: own = {} } = metaOf(claim)
+        return (this.#refused.get(`aks-${name}`) ?? 0) >= (annotations.adoptedFrom in own ? mostAdoptedMs : mostMs)
+      })
+      .map((claim) => `aks-${metaOf(claim).name}`)
   }
 }

@@ -120,7 +120,7 @@ export class Watch {
     } of virtualMachines)
       if (!this.#scene.foreign.vms.has(name)) this.#lookAtVm({ name, tags }, uids.has(tags[uidTag] ?? ''))
     this.#lookAtMarks(claims)
-    const staying = new Set(claims.filter((claim) => !isGoing(claim)).map((claim) => metaOf(claim).name))
+    const staying = claims.filter((claim) => !isGoing(claim))
     for (const name of this.#joins.look(staying, this.#isCalm ? lookMs : 0)) this.note('VM that cannot join', name)
     for (const name of this.#scene.foreign.vms)
       if (names.has(name)) this.#foreignVms.add(name)

@@ -20,24 +20,36 @@ afterAll(() => world?.stop())
 
 type Counts = Readonly<Record<string, number>>
 
-/** Lets one more node be launched, and returns what Azure was asked for about its VM until it joined, and the tokens that it had before. */
-async function launchOne(running: number): Promise<{ readonly ofVm: Counts; readonly tokens: number }> {
+/** Asks for one more node, and returns its NodeClaim once it is launched. */
+async function launched(running: number) {
   const before = new Set((await world.list('nodeclaims')).map(({ metadata }) => metadata.name))
   await world.scale('inflate', running)
-  const claim = await world.until('a launched NodeClaim', async () =>
+  return world.until('a launched NodeClaim', async () =>
     (await world.list('nodeclaims')).find(
       ({ metadata, status }) =>
         !before.has(metadata.name) &&
         status?.conditions?.some(({ type, status: value }) => type === 'Launched' && value === 'True'),
     ),
   )
+}
+
+const tokenPath = (claimUid: string) =>
+  `/api/v1/namespaces/kube-system/secrets/bootstrap-token-${bootstrapTokenId(claimUid)}`
+
+async function callsOf(claimName: string): Promise<Counts> {
+  const byVm = await world.operator.simulator<Readonly<Record<string, Counts>>>('GET', '/calls/vms')
+  return byVm[`aks-${claimName}`] ?? {}
+}
+
+/** Lets one more node be launched, and returns what Azure was asked for about its VM until it joined, and the tokens that it had before. */
+async function launchOne(running: number): Promise<{ readonly ofVm: Counts; readonly tokens: number }> {
+  const claim = await launched(running)
   const { items } = await world.operator.api<{ items: readonly unknown[] }>(
     'GET',
     `/api/v1/namespaces/kube-system/secrets?labelSelector=joiner.sh/nodeclaim-uid=${claim.metadata.uid}`,
   )
   await world.untilRunning(running)
-  const byVm = await world.operator.simulator<Readonly<Record<string, Counts>>>('GET', '/calls/vms')
-  return { ofVm: byVm[`aks-${claim.metadata.name}`] ?? {}, tokens: items.length }
+  return { ofVm: await callsOf(claim.metadata.name), tokens: items.length }
 }
 
 const puts = (counts: Counts) => counts['PUT virtualMachines']
@@ -141,17 +153,13 @@ test('a VM that a dead process asked for goes when its bootstrap token is gone, 
   await world.scale('inflate', 10)
   const claim = await world.until('Azure has the PUT of a VM', async () => {
     const made = (await world.list('nodeclaims')).find(({ metadata }) => !before.has(metadata.name))
-    const byVm = await world.operator.simulator<Readonly<Record<string, Counts>>>('GET', '/calls/vms')
-    return made !== undefined && puts(byVm[`aks-${made.metadata.name}`] ?? {}) === 1 && made
+    return made !== undefined && puts(await callsOf(made.metadata.name)) === 1 && made
   })
   await world.crash()
   const vms = async () =>
     (await world.azure()).virtualMachines.filter(({ name }) => name === `aks-${claim.metadata.name}`)
   await world.until('the VM is there', async () => (await vms()).length === 1)
-  await world.operator.api(
-    'DELETE',
-    `/api/v1/namespaces/kube-system/secrets/bootstrap-token-${bootstrapTokenId(claim.metadata.uid)}`,
-  )
+  await world.operator.api('DELETE', tokenPath(claim.metadata.uid))
   // The deletion fails at first, and the next try must not take the VM for its own.
   await world.fault({
     kind: 'failSync',
@@ -162,6 +170,14 @@ test('a VM that a dead process asked for goes when its bootstrap token is gone, 
   })
   world.startJoiner('joiner', { JOINER_BILLING_EXTENSION: 'true' })
   await world.untilRunning(10)
-  const byVm = await world.operator.simulator<Readonly<Record<string, Counts>>>('GET', '/calls/vms')
-  expect(puts(byVm[`aks-${claim.metadata.name}`] ?? {})).toBe(2)
+  expect(puts(await callsOf(claim.metadata.name))).toBe(2)
+})
+
+test('a launched VM whose bootstrap token is lost makes room for another one long before the registration limit', async () => {
+  const claim = await launched(11)
+  // A try that stood still may replace it at any time.
+  await world.operator.api('DELETE', tokenPath(claim.metadata.uid))
+  await world.untilRunning(11, 4 * 60_000)
+  expect(puts(await callsOf(claim.metadata.name))).toBe(2)
+  expect((await world.list('nodeclaims')).map(({ metadata }) => metadata.name)).toContain(claim.metadata.name)
 })
