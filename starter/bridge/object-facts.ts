@@ -18,7 +18,8 @@ export function isUntouched({ metadata, status }: NodeClaim): boolean {
 }
 
 /**
- * Whether the lifecycle of a claim rests and has nothing to hear of: its node is initialized and stays. `now`: epoch ms.
+ * Whether the lifecycle of a claim rests and has nothing to hear of: its node is initialized and stays, and no late write of an early try calls it not
+ * launched. `now`: epoch ms.
  */
 export function isSettled(
   at: { readonly cache: ClusterCache; readonly nodeRules: NodeRules; readonly now: () => number },
@@ -27,6 +28,7 @@ export function isSettled(
   const { metadata, status } = claim
   if (
     isUnderWay(claim) ||
+    !isTrue(status.conditions, 'Launched') ||
     isTrue(status.conditions, 'Rebooting') ||
     metadata.annotations[annotations.holdUntil] !== undefined
   )

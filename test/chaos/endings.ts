@@ -130,8 +130,10 @@ async function unrest(scene: Scene): Promise<string | undefined> {
   const isGoing = ({ metadata }: Seen) => metadata.deletionTimestamp !== undefined
   const going = claims.find((claim) => isGoing(claim) && !isHeldUp(scene, claim))
   if (going !== undefined) return `NodeClaim ${going.metadata.name} goes`
-  const coming = claims.find((claim) => !isGoing(claim) && !isTrue(claim, 'Initialized'))
-  if (coming !== undefined) return `NodeClaim ${coming.metadata.name} is not initialized`
+  for (const type of ['Launched', 'Registered', 'Initialized']) {
+    const coming = claims.find((claim) => !isGoing(claim) && !isTrue(claim, type))
+    if (coming !== undefined) return `NodeClaim ${coming.metadata.name} is not ${type}`
+  }
   const uids = owningUids(scene.fast.cluster.server.objects.of('nodeclaims'))
   const { virtualMachines } = await world.azure()
   const lost = virtualMachines.find(

@@ -129,6 +129,14 @@ describe('a claim for which nothing is to be launched', () => {
     expect(cluster.object('nodeclaims', 'a')).toEqual(before)
   })
 
+  test('that has its Node and that the late write of another try calls not launched is launched', async () => {
+    const conditions = [condition('Launched', 'Unknown', 0, 'AllocationFailure'), condition('Registered')]
+    const { azure, launch, launched } = world(claimJson('a', { status: { conditions } }))
+    expect(await launch(2)).toMatchObject({ kind: 'launched' })
+    expect(launched()).toMatchObject({ status: 'True', reason: 'Launched' })
+    expect(azure.writes).toEqual([])
+  })
+
   test.each<[string, Json | undefined, RegExp]>([
     ['is missing', nodeClassJson('other'), /spec.nodeClassRef.name "default" names no AKSNodeClass/],
     ['is being deleted', nodeClassJson('default', { metadata: { deletionTimestamp: at(0) } }), /names no AKSNodeClass/],

@@ -1,6 +1,6 @@
 import type { VirtualMachine } from '@azure/arm-compute'
 import type { NodeClass } from '../../../api/objects.ts'
-import { conditionOf } from '../../../core/conditions.ts'
+import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import { claimValueErrors } from '../../../core/node-claim/values.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { errorText } from '../../../core/values/field-error.ts'
@@ -90,6 +90,9 @@ async function launchOnce(
   if (known !== undefined) {
     // A token that comes after the Node would be revoked by nobody.
     await Promise.allSettled([prefetched.token])
+    // A try that stood still may have said since that there is no VM.
+    if (!isTrue(claim.status.conditions, 'Launched'))
+      await setClaimConditions(deps, ref, () => ({ conditions: [{ type: 'Launched', status: 'True' }] }))
     return known
   }
   maker.check(claim)

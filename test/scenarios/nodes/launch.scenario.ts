@@ -2,7 +2,7 @@ import { bootstrapTokenId } from '../../../activities/azure/launch/bootstrap-tok
 import { azureIds } from '../../../deploy/local/cluster.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { maintained } from '../../observed/maintenance-passes.ts'
-import { World } from '../../world.ts'
+import { isTrue, type Seen, World } from '../../world.ts'
 import { afterAll, beforeAll, expect, keepsTime, test } from '../scenario.ts'
 
 let world: World
@@ -171,6 +171,18 @@ test('a VM that a dead process asked for goes when its bootstrap token is gone, 
   world.startJoiner('joiner', { JOINER_BILLING_EXTENSION: 'true' })
   await world.untilRunning(10)
   expect(puts(await callsOf(claim.metadata.name))).toBe(2)
+})
+
+test('a node that the late write of an earlier try calls not launched is called launched again, and keeps its VM', async () => {
+  const [{ metadata, status } = expect.unreachable('no NodeClaim')] = await world.list('nodeclaims')
+  const before = puts(await callsOf(metadata.name))
+  const conditions = status?.conditions?.map((one) => (one.type === 'Launched' ? { ...one, status: 'Unknown' } : one))
+  const path = `/apis/karpenter.sh/v1/nodeclaims/${metadata.name}/status`
+  await world.operator.api('PATCH', path, { status: { conditions } })
+  const isLaunched = (claim: Seen) => claim.metadata.name === metadata.name && isTrue(claim, 'Launched')
+  // The next look at what is not as it should be.
+  await world.until('it is launched', async () => (await world.list('nodeclaims')).some(isLaunched), 6 * 60_000)
+  expect(puts(await callsOf(metadata.name))).toBe(before)
 })
 
 test('a launched VM whose bootstrap token is lost makes room for another one long before the registration limit', async () => {
