@@ -70,7 +70,7 @@ function stateOf(buffer: CapacityBuffer, resolution: Resolution, before: BufferS
 }
 
 function failed(error: unknown): Resolution {
-  return { kind: 'failed', reason: 'ResolutionFailed', message: String(error).slice(0, 500), isRetried: true }
+  return { kind: 'failed', reason: 'ResolutionFailed', message: String(error).slice(0, 500) }
 }
 
 function isSame({ buffer, resolution }: BufferState, now: CapacityBuffer, found: FoundTemplate): boolean {

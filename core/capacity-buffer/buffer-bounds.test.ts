@@ -60,7 +60,7 @@ it('never gives more than there is in all', () => {
 })
 
 it('leaves failed resolutions as they are, and a condition names both numbers', () => {
-  const failed = { kind: 'failed', reason: 'PodTemplateNotFound', message: '', isRetried: false } as const
+  const failed = { kind: 'failed', reason: 'PodTemplateNotFound', message: '' } as const
   expect(withinBounds([{ key: 'a/x', namespace: 'a', resolution: failed }]).get('a/x')).toBe(failed)
   const buffer = {
     kind: 'CapacityBuffer',

@@ -17,8 +17,7 @@ import {
 export type Resolution =
   /** `wanted`: set where bounds allow fewer pods than the buffer is for. */
   | { readonly kind: 'resolved'; readonly found: FoundTemplate; readonly replicas: number; readonly wanted?: number }
-  /** `isRetried`: the spec must change, and the buffer is tried again all the same. */
-  | { readonly kind: 'failed'; readonly reason: string; readonly message: string; readonly isRetried: boolean }
+  | { readonly kind: 'failed'; readonly reason: string; readonly message: string }
 
 /** Finds a buffer's pod template and counts its pods (reference/karpenter-core.md 3.15). A PodTemplate counts before a workload. */
 export function resolveBuffer(buffer: CapacityBuffer, objects: BufferObjects): Resolution {
@@ -26,17 +25,16 @@ export function resolveBuffer(buffer: CapacityBuffer, objects: BufferObjects): R
   const namespace = metadata.namespace ?? 'default'
   if (podTemplate !== undefined) {
     const found = objects.podTemplate(namespace, podTemplate)
-    if (found === undefined) return missing('PodTemplateNotFound', `podtemplates "${podTemplate}" not found`)
+    if (found === undefined) return failed('PodTemplateNotFound', `podtemplates "${podTemplate}" not found`)
     return { kind: 'resolved', found, replicas: bufferReplicas(buffer, found) }
   }
-  if (scalable === undefined)
-    return { ...missing('ResolutionFailed', 'Neither podTemplateRef nor scalableRef is set'), isRetried: false }
+  if (scalable === undefined) return failed('ResolutionFailed', 'Neither podTemplateRef nor scalableRef is set')
   if (scalable.apiGroup !== '' && scalable.apiGroup !== 'apps')
-    return unsupported(`unsupported scalableRef API group "${scalable.apiGroup}"`)
-  if (!isWorkloadKind(scalable.kind)) return unsupported(`unsupported kind "${scalable.kind}"`)
+    return failed('ResolutionFailed', `unsupported scalableRef API group "${scalable.apiGroup}"`)
+  if (!isWorkloadKind(scalable.kind)) return failed('ResolutionFailed', `unsupported kind "${scalable.kind}"`)
   const found = objects.workload(scalable.kind, namespace, scalable.name)
   if (found === undefined)
-    return missing('ScalableRefNotFound', `${scalable.kind.toLowerCase()}s.apps "${scalable.name}" not found`)
+    return failed('ScalableRefNotFound', `${scalable.kind.toLowerCase()}s.apps "${scalable.name}" not found`)
   return { kind: 'resolved', found, replicas: bufferReplicas(buffer, found) }
 }
 
@@ -44,12 +42,8 @@ function isWorkloadKind(kind: string): kind is WorkloadKind {
   return workloadKinds.some((known) => known === kind)
 }
 
-function missing(reason: string, message: string) {
-  return { kind: 'failed', reason, message, isRetried: false } as const
-}
-
-function unsupported(message: string) {
-  return { kind: 'failed', reason: 'ResolutionFailed', message, isRetried: true } as const
+function failed(reason: string, message: string) {
+  return { kind: 'failed', reason, message } as const
 }
 
 /** Returns a buffer's status after its resolution. One that failed keeps what it said of the last template. */

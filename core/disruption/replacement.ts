@@ -48,12 +48,14 @@ export function asSpot(replacement: Replacement): Replacement {
 }
 
 /** Returns the replacement without types that are not sold as it requires. */
-export function sold({ wanted, types, ...rest }: Replacement, { wellKnown }: Market): Replacement {
-  return {
-    ...rest,
-    wanted,
-    types: types.filter((type) => compatibleOfferings(type, wanted, wellKnown).some(({ available }) => available)),
-  }
+export function sold<Part extends Pick<Replacement, 'wanted' | 'types'>>(
+  replacement: Part,
+  { wellKnown }: Pick<Market, 'wellKnown'>,
+): Part {
+  const types = replacement.types.filter((type) =>
+    compatibleOfferings(type, replacement.wanted, wellKnown).some(({ available }) => available),
+  )
+  return { ...replacement, types }
 }
 
 /** Returns the types whose highest price is below the limit (reference/karpenter-core.md 4.7). */

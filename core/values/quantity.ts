@@ -98,32 +98,6 @@ function divideAwayFromZero(numerator: bigint, denominator: bigint): bigint {
   return numerator < 0n ? quotient - 1n : quotient + 1n
 }
 
-const maxFastDigits = 18
-const maxFastBinaryDigits = 15
-
-/**
- * Returns the text of a parsed quantity that nothing changes. Kubernetes keeps texts that seem canonical, such as `+1`, `007` or `1E3`, and rewrites
- * all others. Errors: throws when the text is not a quantity.
- */
-export function printedQuantity(text: string): string {
-  return keepsText(text) ? text : formatQuantity(quantity(text))
-}
-
-function keepsText(text: string): boolean {
-  const [, , written = '', fraction = '', suffix = ''] = shape.exec(text) ?? []
-  const whole = written.replace(/^0+/, '') || '0'
-  const unit = parseSuffix(suffix)
-  if (unit === undefined) return false
-  if (unit.base === 2n) {
-    const digits = whole.length + Math.trunc((unit.exponent * 3) / 10) + 1
-    return fraction === '' && unit.exponent > 0 && digits <= maxFastBinaryDigits && BigInt(whole) % 8n !== 0n
-  }
-  const digits = whole + fraction
-  const scale = unit.exponent - fraction.length
-  const short = digits.length <= maxFastDigits && scale >= -9
-  return short && scale % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0')
-}
-
 /** Returns the canonical text, as Kubernetes prints it. */
 export function formatQuantity({ nano, format }: Quantity): string {
   if (nano === 0n) return '0'

@@ -1,3 +1,4 @@
+import { decodePod } from '../../activities/kubernetes/cache/decode-pod.ts'
 import type { Affinity, ContainerPort, RequirementSpec, Taint, Toleration } from '../../core/objects.ts'
 import { hostPortConflict, hostPorts } from '../../core/pods/host-ports.ts'
 import { type PodResourcesInput, podLimits, podRequests, specRequests } from '../../core/pods/pod-requests.ts'
@@ -40,9 +41,7 @@ import {
   addQuantity,
   compareQuantity,
   formatQuantity,
-  integerQuantity,
   parseQuantity,
-  printedQuantity,
   type Quantity,
   quantity,
   quantityMilliValue,
@@ -88,10 +87,14 @@ export const evaluators: Readonly<Record<string, Evaluator>> = {
     limits: formatResources(podLimits(pod)),
     specRequests: formatResources(specRequests(pod)),
   }),
-  'pods-requests': ({ pods }: { pods: PodResourcesInput[] }) => ({
-    requests: sumOf(pods, podRequests),
-    limits: sumOf(pods, podLimits),
-  }),
+  'pods-requests': ({ pods }: { pods: PodResourcesInput[] }) => {
+    const none = pods.length === 0 ? { pods: '0' } : {}
+    const decoded = pods.map((pod) => decodePod({ metadata: {}, ...pod }))
+    return {
+      requests: { ...none, ...formatResources(mergeResources(...decoded.map(({ requests }) => requests))) },
+      limits: { ...none, ...formatResources(mergeResources(...decoded.map(({ limits }) => limits))) },
+    }
+  },
   hostports: evaluateHostPorts,
   price: evaluatePrice,
   duration: evaluateDuration,
@@ -100,11 +103,6 @@ export const evaluators: Readonly<Record<string, Evaluator>> = {
   'nodepool-hash': evaluateHash,
   budgets: evaluateBudgets,
   'runtime-validation': evaluateRuntimeValidation,
-}
-
-/** The sum over pods, with `pods` = their number. */
-function sumOf(pods: readonly PodResourcesInput[], of: typeof podRequests) {
-  return formatResources({ ...mergeResources(...pods.map(of)), pods: integerQuantity(pods.length) })
 }
 
 function setForm(set: Requirement) {
@@ -159,7 +157,6 @@ function evaluateQuantity({ value }: { value: string }) {
   const { quantity: amount } = parsed
   return {
     valid: true,
-    printed: printedQuantity(value),
     canonical: formatQuantity(amount),
     nano: String(amount.nano),
     value: within64Bits(quantityValue(amount)),

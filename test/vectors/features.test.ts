@@ -43,8 +43,13 @@ describe('cases of features', () => {
   })
 })
 
+/** Without whether a controller of upstream has an object again after an error: Joiner resolves every CapacityBuffer at each change. */
+function withoutRetries(expected: unknown): unknown {
+  return JSON.parse(JSON.stringify(expected), (key, value: unknown) => (key === 'retried' ? undefined : value))
+}
+
 function differencesOf({ id, feature, input, expected }: FeatureCase): readonly string[] {
   // Through JSON, as the command that answers cases writes it.
   const written: unknown = JSON.parse(JSON.stringify(featureEvaluators[feature]?.(input) ?? null))
-  return differences(expected, written).map((difference) => `${id} ${difference}`)
+  return differences(withoutRetries(expected), written).map((difference) => `${id} ${difference}`)
 }

@@ -9,6 +9,7 @@ import {
   offeringMarks,
   withMarks,
 } from '../../activities/azure/capacity/mark.ts'
+import { regionalPool, shortagesOf, usagesOf } from '../../activities/azure/capacity/quota-accounting.ts'
 import { type PriceList, pricesOf } from '../../activities/azure/catalogue/pricing.ts'
 import { parseSku, type VmSize } from '../../activities/azure/catalogue/sku.ts'
 import type { NodeClass } from '../../api/objects.ts'
@@ -98,7 +99,6 @@ export function goldenConfig(region: string, options: GoldenOptions): AzureConfi
     additionalTags: options.additionalTags ?? {},
     billingExtension: false,
     customCaCerts: [],
-    azureReplicas: 1,
   }
 }
 
@@ -133,6 +133,12 @@ export interface GoldenMark {
   readonly zone?: string
   readonly capacityType?: string
   readonly ttlSeconds: number
+}
+
+/** Room for on-demand vCPUs, as upstream counts it: by the family alone (docs/adr/0009-quota-counts-for-spot-and-the-region-too.md). */
+export function familyRoom(items: Parameters<typeof usagesOf>[0]): (family: string, vCpus: number) => boolean {
+  const usages = new Map([...usagesOf(items)].filter(([pool]) => pool !== regionalPool))
+  return (family, vCpus) => shortagesOf(usages, new Map(), { family, vCpus, capacityType: 'on-demand' }).length === 0
 }
 
 /** What one call of the cases marks, at time 0. */

@@ -1,17 +1,19 @@
 // Evaluators of the vector kinds about instance types and their prices.
+import { sold } from '../../core/disruption/replacement.ts'
 import {
   allocatable,
   cheapestPrice,
-  compatibleOfferings,
   type InstanceType,
   isLaunchable,
   minValues,
   worstLaunchPrice,
 } from '../../core/instance-type.ts'
 import type { RequirementSpec } from '../../core/objects.ts'
+import { wellKnownLabels } from '../../core/requirements/labels.ts'
 import { type Requirements, requirements } from '../../core/requirements/requirements.ts'
 import { formatResources, parseResources } from '../../core/resources.ts'
-import { orderByPrice } from '../plain-scheduler/claim-requirements.ts'
+import { samplePool } from '../samples/sample-objects.ts'
+import { plannedClaim } from './planned-claim.ts'
 
 interface OfferingInput {
   requirements: RequirementSpec[]
@@ -55,16 +57,15 @@ export function evaluatePrice(input: {
 }) {
   const types = input.instanceTypes.map(instanceType)
   const wanted = requirements(input.requirements)
-  const ordered = orderByPrice(types, wanted)
+  const { types: byName, prices } = plannedClaim(samplePool(), types, { wanted })
+  const ordered = prices.order.map((at) => byName[at] as InstanceType)
   const met = minValues(ordered, wanted)
   const byType = <T>(of: (type: InstanceType) => T) => Object.fromEntries(types.map((type) => [type.name, of(type)]))
   return {
     order: groups(ordered, (type) => cheapestPrice(type, wanted)),
-    cheapest: byType((type) => cheapestPrice(type, wanted) ?? null),
+    cheapest: Object.fromEntries(byName.map(({ name }, at) => [name, finite(prices.lowest[at])])),
     worstLaunchPrice: byType((type) => worstLaunchPrice(type.offerings.filter(isLaunchable), wanted) ?? null),
-    compatible: types
-      .filter((type) => compatibleOfferings(type, wanted).some((offering) => offering.available))
-      .map((type) => type.name),
+    compatible: sold({ wanted, types }, { wellKnown: wellKnownLabels }).types.map((type) => type.name),
     allocatable: byType((type) => formatResources(allocatable(type))),
     minValues: {
       needed: met.needed,
@@ -75,10 +76,16 @@ export function evaluatePrice(input: {
   }
 }
 
-function truncated(types: readonly InstanceType[], wanted: Requirements, max: number) {
-  const cut = orderByPrice(types, wanted).slice(0, max)
-  const ok = minValues(cut, wanted).unsatisfied.size === 0
-  return { ok, names: (ok ? cut : types).map((type) => type.name).sort() }
+const finite = (price: number | undefined) => (price === Number.POSITIVE_INFINITY ? null : price)
+
+/** Types of a claim that does not hold its minValues are not cut. Whether they hold for all types is known before a claim is opened. */
+function truncated(types: readonly InstanceType[], wanted: Requirements, maxInstanceTypes: number) {
+  // Of equal prices the planner takes the first by name, and the cases the first that is given.
+  const numbered = types.map((type, at) => ({ ...type, name: String(at).padStart(4, '0') }))
+  const { finished } = plannedClaim(samplePool(), numbered, { wanted, maxInstanceTypes })
+  const ok = finished.kind === 'claim' && minValues(types, wanted).unsatisfied.size === 0
+  const left = ok ? finished.claim.instanceTypes : numbered.map(({ name }) => name)
+  return { ok, names: left.map((number) => (types[Number(number)] as InstanceType).name).sort() }
 }
 
 function groups(ordered: readonly InstanceType[], priceOf: (type: InstanceType) => number | undefined): string[][] {

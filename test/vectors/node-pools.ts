@@ -1,15 +1,18 @@
 // Evaluators of the vector kinds about NodePools: durations, claims made from templates, hashes, budgets, checks after admission.
+import { decodeNodePool } from '../../activities/kubernetes/cache/decode.ts'
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import { claimBody } from '../../activities/provisioning/claim-body.ts'
 import { allowedDisruptions } from '../../core/disruption/budgets/budgets.ts'
-import { claimLabels, staticClaimRequirements, templateRequirements } from '../../core/node-pool/node-claim-template.ts'
 import { nodePoolHash, nodePoolHashVersion } from '../../core/node-pool/node-pool-hash.ts'
 import { templateErrors } from '../../core/node-pool/node-pool-validation.ts'
-import type { Budget, NodeClassRef, RequirementSpec, Taint } from '../../core/objects.ts'
+import type { Budget, NodeClassRef, NodePool, RequirementSpec, Taint } from '../../core/objects.ts'
 import { coreWellKnownLabels } from '../../core/requirements/labels.ts'
-import { serializeAll } from '../../core/requirements/requirements.ts'
+import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
+import { staticClaim } from '../../core/static-capacity/static-claim.ts'
 import { parseDurationSetting, parseGoDuration } from '../../core/values/duration.ts'
-import { claimRequirements } from '../plain-scheduler/claim-requirements.ts'
 import { formatGoDuration } from './go-duration.ts'
 import { type InstanceTypeInput, instanceType } from './instance-types.ts'
+import { plannedClaim } from './planned-claim.ts'
 import { sortSpecs } from './specs.ts'
 
 /** Kind `duration`. */
@@ -44,37 +47,24 @@ export function evaluateHash({ nodePool }: { nodePool: NodePoolInput }) {
   return { hash: nodePoolHash(nodePool.spec.template), version: nodePoolHashVersion }
 }
 
-/** Kind `nodeclaim-template`. */
+/** Kind `nodeclaim-template`: the body of a NodeClaim as it is created. Nothing has defaulted the pool: an age is `Never`. */
 export function evaluateTemplate(input: { nodePool: NodePoolInput; instanceTypes: InstanceTypeInput[] | null }) {
-  const { nodePool } = input
-  const { metadata, spec } = nodePool.spec.template
-  const template = {
-    nodePool: nodePool.metadata.name,
-    labels: metadata?.labels ?? {},
-    nodeClassRef: spec.nodeClassRef,
-    requirements: spec.requirements ?? [],
-  }
-  const planned = templateRequirements(template)
-  const isDynamic = nodePool.spec.replicas === undefined || nodePool.spec.replicas === null
-  const claimed = isDynamic
-    ? claimRequirements(planned, (input.instanceTypes ?? []).map(instanceType))
-    : staticClaimRequirements(planned)
+  const { metadata: own, spec: pool } = input.nodePool
+  const nodePool = decodeNodePool(withoutNulls({ metadata: { uid: '', ...own }, spec: pool }) as Json)
+  const planned = nodePool.isStatic ? staticClaim(nodePool) : dynamicClaim(nodePool, input.instanceTypes ?? [])
+  const { metadata, spec } = claimBody(nodePool, planned, { name: '', annotations: {} }) as unknown as ClaimJson
+  const { [minValuesRelaxed]: _ofTheScheduler, ...annotations } = metadata.annotations
+  const { requests } = spec.resources
   return {
     generateName: `${nodePool.metadata.name}-`,
-    labels: claimLabels(template, planned),
-    annotations: {
-      ...metadata?.annotations,
-      'karpenter.sh/nodepool-hash': nodePoolHash(nodePool.spec.template),
-      'karpenter.sh/nodepool-hash-version': nodePoolHashVersion,
-    },
-    owners: [ownerOf(nodePool)],
+    labels: metadata.labels,
+    annotations,
+    owners: metadata.ownerReferences,
     spec: {
-      requirements: sortSpecs(serializeAll(claimed)),
-      nodeClassRef: spec.nodeClassRef,
+      ...spec,
+      requirements: sortSpecs(spec.requirements),
+      resources: Object.keys(requests).length === 0 ? {} : { requests },
       expireAfter: spec.expireAfter ?? 'Never',
-      resources: {},
-      ...(spec.taints ? { taints: spec.taints } : {}),
-      ...(spec.startupTaints ? { startupTaints: spec.startupTaints } : {}),
       ...(spec.terminationGracePeriod
         ? { terminationGracePeriod: formatGoDuration(parseGoDuration(spec.terminationGracePeriod) ?? 0n) }
         : {}),
@@ -82,14 +72,32 @@ export function evaluateTemplate(input: { nodePool: NodePoolInput; instanceTypes
   }
 }
 
-function ownerOf({ metadata }: NodePoolInput) {
-  return {
-    apiVersion: 'karpenter.sh/v1',
-    blockOwnerDeletion: true,
-    kind: 'NodePool',
-    name: metadata.name,
-    uid: metadata.uid ?? '',
+function dynamicClaim(nodePool: NodePool, types: readonly InstanceTypeInput[]): PlannedNodeClaim {
+  const { finished } = plannedClaim(nodePool, types.map(instanceType))
+  if (finished.kind === 'error') throw new Error(`no NodeClaim is planned: ${JSON.stringify(finished.cause)}`)
+  return finished.claim
+}
+
+/** Says whether the scheduler lowered minValues: not the template's. */
+const minValuesRelaxed = 'karpenter.sh/nodeclaim-min-values-relaxed'
+
+interface ClaimJson {
+  readonly metadata: {
+    readonly labels: Readonly<Record<string, string>>
+    readonly annotations: Readonly<Record<string, string>>
+    readonly ownerReferences: readonly object[]
   }
+  readonly spec: {
+    readonly requirements: readonly RequirementSpec[]
+    readonly resources: { readonly requests: Readonly<Record<string, string>> }
+    readonly expireAfter?: string
+    readonly terminationGracePeriod?: string
+  }
+}
+
+/** The API server stores no nulls. */
+function withoutNulls(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (_key, one: unknown) => one ?? undefined))
 }
 
 /** Kind `budgets`. */

@@ -32,8 +32,8 @@ export interface Wanted {
 export type OfferingTest = (offering: Offering, instanceType: InstanceType) => boolean
 
 /**
- * Returns the offering that a claim gets: the first of the ranking. It is found without ranking the rest, since each attempt of a launch waits
- * for it.
+ * Returns the offering that a claim gets (reference/azure-provider.md 4.2, 4.3). It is found without ranking the rest, since each attempt of a launch
+ * waits for it.
  */
 export function chooseOffering(types: readonly InstanceType[], claim: Wanted): Choice | undefined {
   let best: Choice | undefined
@@ -51,23 +51,6 @@ export function chooseOffering(types: readonly InstanceType[], claim: Wanted): C
     }
   }
   return best
-}
-
-/** Returns all that a claim can use: per type its offerings, the best first, and the types by their best (reference/azure-provider.md 4.2, 4.3). */
-export function rankOfferings(types: readonly InstanceType[], claim: Wanted): readonly (readonly Choice[])[] {
-  return types
-    .filter((type) => typeMatches(type, claim.requirements) && fits(claim.requests, allocatable(type)))
-    .map((type) =>
-      type.offerings
-        .filter(
-          (offering) =>
-            isSold(offering, claim) && isCompatible(claim.requirements, offering.requirements, wellKnownLabels),
-        )
-        .map((offering) => choiceOf(type, offering))
-        .sort((a, b) => compare(a, b, claim.uid)),
-    )
-    .filter((choices) => choices.length > 0)
-    .sort(([a], [b]) => compare(a as Choice, b as Choice, claim.uid))
 }
 
 /** A claim has a place in its reservation by itself: what other claims leave counts, not what is left after it. */

@@ -2,7 +2,6 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   freeOf,
-  hasQuota,
   inFlight,
   keptUsages,
   poolsOf,
@@ -87,14 +86,6 @@ describe('room', () => {
 
   it('is endless without usages', () => {
     expect(shortagesOf(new Map(), none, use({ vCpus: 1000 }))).toEqual([])
-  })
-
-  it("is upstream's by the family alone", () => {
-    expect([hasQuota(usages, family, 8), hasQuota(usages, family, 9), hasQuota(usages, 'other', 900)]).toEqual([
-      true,
-      false,
-      true,
-    ])
   })
 
   it('that is missing is reported with numbers and a remedy', () => {

@@ -117,11 +117,6 @@ export function shortagesOf(usages: Usages, flying: ReadonlyMap<string, number>,
   })
 }
 
-/** Returns whether a family's quota leaves room for so many vCPUs, by Azure's count alone. A family without a usage has room. */
-export function hasQuota(usages: Usages, family: string, vCpus: number): boolean {
-  return vCpus <= freeOf(usages, new Map(), family.toLowerCase())
-}
-
 /**
  * Returns the state of the quota that decides which sizes can be bought: for each pool without room for the largest size, the largest size
  * that fits. Launches that do not change it leave lists of instance types as they are. `steps`: the vCPUs of all sizes, ascending.

@@ -7,6 +7,7 @@ import type { Resources } from '../../../core/resources.ts'
 import { quantity } from '../../../core/values/quantity.ts'
 import {
   blockedBy,
+  familyRoom,
   type GoldenMark,
   type GoldenOptions,
   goldenConfig,
@@ -17,7 +18,7 @@ import {
 } from '../../../test/vectors/golden-cases.ts'
 import { goldenSuite } from '../../../test/vectors/golden-suite.ts'
 import { vectorNames } from '../../../test/vectors/packs.ts'
-import { hasQuota, usagesOf } from '../capacity/quota-accounting.ts'
+import type { usagesOf } from '../capacity/quota-accounting.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
 import { clusterLabel, instanceTypes } from './instance-types.ts'
 
@@ -56,7 +57,6 @@ interface ListCase {
 function listTypes(golden: ListCase): readonly InstanceType[] {
   const config = goldenConfig(golden.region, golden.options)
   const sizes = goldenSizes(golden.region)
-  const usages = usagesOf(golden.usages)
   return instanceTypes({
     sizes,
     region: golden.region,
@@ -70,7 +70,7 @@ function listTypes(golden: ListCase): readonly InstanceType[] {
     ),
     prices: goldenPrices(golden.region),
     isMarked: blockedBy(golden.marks, sizes),
-    hasQuota: (family, vCpus) => hasQuota(usages, family, vCpus),
+    hasQuota: familyRoom(golden.usages),
     memoryOverheadPercent: golden.options.vmMemoryOverheadPercent,
     nodeResourceGroup: golden.options.nodeResourceGroup,
   })

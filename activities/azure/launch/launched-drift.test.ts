@@ -1,13 +1,12 @@
 import { expect, it } from 'vitest'
 import { poolDrift } from '../../../core/drift/pool-drift.ts'
 import { capacityTypeOf, type InstanceType, type Offering, zoneOf } from '../../../core/instance-type.ts'
-import { claimLabels, templateRequirements } from '../../../core/node-pool/node-claim-template.ts'
 import type { RequirementSpec } from '../../../core/objects.ts'
 import { wellKnownLabels } from '../../../core/requirements/labels.ts'
-import { serializeAll } from '../../../core/requirements/requirements.ts'
-import { claimRequirements } from '../../../test/plain-scheduler/claim-requirements.ts'
+import { requirements } from '../../../core/requirements/requirements.ts'
 import { sampleClaim, samplePool } from '../../../test/samples/sample-objects.ts'
 import { goldenConfig, goldenNodeClass } from '../../../test/vectors/golden-cases.ts'
+import { plannedClaim } from '../../../test/vectors/planned-claim.ts'
 import { instanceTypes } from '../catalogue/instance-types.ts'
 import { pricesOf } from '../catalogue/pricing.ts'
 import type { VmSize } from '../catalogue/sku.ts'
@@ -70,10 +69,10 @@ function pickyPool(type: InstanceType, operator: 'In' | 'Exists') {
 }
 
 function launched(pool: ReturnType<typeof samplePool>, type: InstanceType, offering: Offering) {
-  const { nodeClassRef, requirements } = pool.template.spec
-  const template = { nodePool: pool.metadata.name, labels: pool.template.labels, requirements, nodeClassRef }
-  const planned = templateRequirements(template)
-  const wanted = claimRequirements(planned, [type])
+  const { finished } = plannedClaim(pool, [type])
+  if (finished.kind === 'error') throw new Error(JSON.stringify(finished.cause))
+  const { labels: planned, requirements: specs } = finished.claim
+  const wanted = requirements(specs)
   const chosen = {
     typeName: type.name,
     instanceType: type,
@@ -81,8 +80,8 @@ function launched(pool: ReturnType<typeof samplePool>, type: InstanceType, offer
     capacityType: capacityTypeOf(offering),
     ultraSsd: requiresUltraSsd(wanted),
   }
-  const labels = { ...claimLabels(template, planned), ...launchedLabels(chosen, wanted, region) }
-  return sampleClaim('n', { metadata: { labels }, spec: { requirements: serializeAll(wanted) } })
+  const labels = { ...planned, ...launchedLabels(chosen, wanted, region) }
+  return sampleClaim('n', { metadata: { labels }, spec: { requirements: specs } })
 }
 
 it('nothing that was just launched has drifted, however much its pool asks for', () => {

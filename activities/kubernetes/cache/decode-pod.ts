@@ -39,7 +39,7 @@ const keptAnnotations = [
 ]
 
 /**
- * Decodes a pod with its requests; `requests` counts the pod itself as one of `pods`. The result is bounded (`podLimits`), however large the
+ * Decodes a pod with its requests and limits, which count the pod itself as one of `pods`. The result is bounded (`podLimits`), however large the
  * pod is: lists are cut, and `excess` describes the missing part.
  */
 export function decodePod(json: Json): Pod {
@@ -67,7 +67,7 @@ export function decodePod(json: Json): Pod {
     phase: status.phase ?? 'Pending',
     conditions: keptConditions(status.conditions),
     requests: { ...podRequests(priced), pods: integerQuantity(1) },
-    limits: limitsOf(priced),
+    limits: { ...limitsOf(priced), pods: integerQuantity(1) },
     nodeSelector,
     tolerations: tolerations.slice(0, podLimits.tolerations),
     topologySpreadConstraints,

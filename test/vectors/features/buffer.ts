@@ -12,8 +12,8 @@ import { type VirtualPodJson, virtualPods } from '../../../core/capacity-buffer/
 import { withCondition } from '../../../core/conditions.ts'
 import type { Pod } from '../../../core/objects.ts'
 import { formatResources } from '../../../core/resources.ts'
-import { schedule } from '../../../core/scheduling/schedule.ts'
 import { readScenario } from '../../../starter/cli/simulate/scenario.ts'
+import { schedule } from '../../samples/schedule.ts'
 import type { InstanceTypeInput } from '../instance-types.ts'
 import { type ObjectInput, withDefaults } from './objects.ts'
 
@@ -58,18 +58,18 @@ class BufferWorld {
       this.#statuses.delete(key)
     }
     for (const object of step.apply ?? []) this.#objects.set(keyOf({ kind: object.kind, ...object.metadata }), object)
-    const retried = new Map(deleted.filter((key) => key.startsWith('CapacityBuffer/')).map((key) => [key, false]))
+    const resolved = new Set(deleted.filter((key) => key.startsWith('CapacityBuffer/')))
     this.#pods = new Map()
-    for (const [key, buffer] of this.#buffers()) retried.set(key, this.#resolve(key, buffer))
+    for (const [key, buffer] of this.#buffers()) {
+      this.#resolve(key, buffer)
+      resolved.add(key)
+    }
     const provisioning = this.#input.provision === true ? this.#provision() : undefined
     return {
       buffers: Object.fromEntries(
-        [...retried].map(([key, isRetried]) => {
+        [...resolved].map((key) => {
           const status = this.#statuses.get(key)
-          return [
-            shortKey(key),
-            { retried: isRetried, ...(status === undefined ? {} : { status: shownStatus(status) }) },
-          ]
+          return [shortKey(key), status === undefined ? {} : { status: shownStatus(status) }]
         }),
       ),
       virtualPods: Object.fromEntries(
@@ -94,15 +94,14 @@ class BufferWorld {
     return object && withDefaults(object, this.#input.now)
   }
 
-  #resolve(key: string, buffer: CapacityBuffer): boolean {
+  #resolve(key: string, buffer: CapacityBuffer): void {
     const resolution = resolveBuffer(buffer, {
       podTemplate: (namespace, name) => optional(this.#json('PodTemplate', namespace, name), decodePodTemplate),
       workload: (kind, namespace, name) => optional(this.#json(kind, namespace, name), decodeWorkload),
     })
     this.#statuses.set(key, resolvedStatus(buffer, resolution, this.#context(buffer)))
-    if (resolution.kind === 'failed') return resolution.isRetried
-    this.#pods.set(key, virtualPods(buffer, resolution.found.template, resolution.replicas))
-    return false
+    if (resolution.kind === 'resolved')
+      this.#pods.set(key, virtualPods(buffer, resolution.found.template, resolution.replicas))
   }
 
   #context({ metadata }: CapacityBuffer) {
