@@ -13,7 +13,6 @@ import { start } from './scale-up/start.ts'
 import { parity } from './scheduling/parity.ts'
 import { planner } from './scheduling/planner.ts'
 import { scheduling } from './scheduling/scheduling.ts'
-import { view } from './view.ts'
 import { scenarioNamed } from './workloads/workloads.ts'
 
 const program = new Command('npm run bench --')
@@ -105,12 +104,6 @@ program
   .action(async ({ scenarios, first }: { readonly scenarios: number; readonly first: number }) =>
     disruptionParityReport(scenarios, first),
   )
-program
-  .command('view')
-  .description('the live view of a large cluster: its first, each change, its memory; and building it again each time')
-  .option('--nodes <count>', 'how many', count, 1000)
-  .option('--pods-each <count>', 'pods on each', count, 20)
-  .action(view)
 program
   .command('command-line')
   .description('processor time of a start of the command line, by command, beside Node itself')

@@ -65,6 +65,4 @@ export interface AzureConfig {
     /** PEM in base64. */
     readonly trustedCa?: string
   }
-  /** Number of processes with the azure role, which share the subscription's request budgets. */
-  readonly azureReplicas: number
 }

@@ -44,10 +44,7 @@ export class DisruptionMetrics {
   /** Sets what alerts watch to zero, so that its first increase is seen. Called in processes that plan. */
   startAtZero(): void {
     for (const method of methodNames) {
-      const { consolidation_type } = labelsOf(method)
-      // It stays at zero: no search of Joiner's has a time limit.
-      this.#all.timeouts.inc({ consolidation_type }, 0)
-      this.#all.failedValidations.inc({ consolidation_type }, 0)
+      this.#all.failedValidations.inc({ consolidation_type: labelsOf(method).consolidation_type }, 0)
       for (const decision of ['delete', 'replace'] as const) {
         this.#all.decisions.inc({ decision, ...labelsOf(method) }, 0)
         this.#all.queueFailures.inc({ decision, ...labelsOf(method) }, 0)
@@ -164,11 +161,6 @@ function create(registry: Registry) {
       `${voluntary}_decisions_by_nodepool_total`,
       ['nodepool', ...ofCommand],
       'Disruption commands that were begun, by NodePool.',
-    ),
-    timeouts: counter(
-      `${voluntary}_consolidation_timeouts_total`,
-      ['consolidation_type'],
-      'Searches for a consolidation that ended at their time limit.',
     ),
     failedValidations: counter(
       `${voluntary}_failed_validations_total`,

@@ -12,7 +12,8 @@ export type KeyedCandidate = Pick<Candidate, 'price' | 'disruptionCost'> & { rea
 type Keyed<T extends { readonly pods: readonly Pod[] }> = Omit<T, 'pods'> & { readonly pods: readonly string[] }
 type KeyedClaim = Keyed<PlannedNodeClaim>
 
-interface KeyedPlacement {
+/** New claims and places, with the pods by name. */
+export interface KeyedPlacement {
   readonly newNodeClaims: readonly KeyedClaim[]
   readonly existing: readonly Keyed<SchedulingPlan['existing'][number]>[]
 }
@@ -60,7 +61,7 @@ function keyedCommand({ candidates, replacements, plan, ...command }: Disruption
   }
 }
 
-function withKeys<T extends { readonly pods: readonly Pod[] }>({ pods, ...rest }: T): Keyed<T> {
+export function withKeys<T extends { readonly pods: readonly Pod[] }>({ pods, ...rest }: T): Keyed<T> {
   return { ...rest, pods: pods.map(podName) }
 }
 

@@ -6,10 +6,10 @@ import type { RepairPolicy } from '../../core/node-repair/repair-policy.ts'
 import type { Pause } from '../../core/pauses/pauses.ts'
 import type { IndexedKind, IndexedObjects } from '../../core/scheduling/cluster-index.ts'
 import type { Explanation } from '../../core/scheduling/explain/explanation.ts'
-import type { PlannedNodeClaim, SchedulingOptions, SchedulingPlan } from '../../core/scheduling/snapshot.ts'
+import type { SchedulingOptions, SchedulingPlan } from '../../core/scheduling/snapshot.ts'
 import type { DefaultSpreadConstraint } from '../../core/scheduling/topology/spread-defaults.ts'
 import type { UnschedulableCause } from '../../core/scheduling/unschedulable.ts'
-import type { KeyedEvaluation, KeyedValidation } from './keyed-evaluation.ts'
+import type { KeyedEvaluation, KeyedPlacement, KeyedValidation } from './keyed-evaluation.ts'
 
 /** An object as it is now, by its key in the watch cache; undefined when it is gone. */
 export interface IndexChange {
@@ -69,9 +69,7 @@ export type ToSolver =
   | { readonly kind: 'ping' }
 
 /** A plan that names its pods by their keys: the other side has the objects. */
-export interface KeyedPlan {
-  readonly newNodeClaims: readonly (Omit<PlannedNodeClaim, 'pods'> & { readonly pods: readonly string[] })[]
-  readonly existing: readonly { readonly node: string; readonly nodeClaim?: string; readonly pods: readonly string[] }[]
+export interface KeyedPlan extends KeyedPlacement {
   readonly unschedulable: readonly { readonly pod: string; readonly cause: UnschedulableCause }[]
   readonly postponed: readonly string[]
   readonly stopped: boolean

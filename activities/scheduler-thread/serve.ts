@@ -21,7 +21,7 @@ import { type ExplainedPlan, explainedPlan } from '../../core/scheduling/schedul
 import type { PodVolumes, SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
 import { SolverMemory } from '../../core/scheduling/solver/memory.ts'
 import { Breadcrumb } from './breadcrumb.ts'
-import { keyedEvaluation, keyedValidation } from './keyed-evaluation.ts'
+import { keyedEvaluation, keyedValidation, withKeys } from './keyed-evaluation.ts'
 import type {
   EvaluationRequest,
   ExplainRequest,
@@ -174,8 +174,8 @@ class Solver {
     const { newNodeClaims, existing, unschedulable, postponed = [], ...rest } = explained.plan
     this.#lastPass.keep(explained)
     return {
-      newNodeClaims: newNodeClaims.map((claim) => ({ ...claim, pods: claim.pods.map(podName) })),
-      existing: existing.map((place) => ({ ...place, pods: place.pods.map(podName) })),
+      newNodeClaims: newNodeClaims.map(withKeys),
+      existing: existing.map(withKeys),
       unschedulable: unschedulable.map(({ pod, cause }) => ({ pod: podName(pod), cause })),
       postponed: postponed.map(podName),
       ...rest,

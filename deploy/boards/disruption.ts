@@ -67,10 +67,9 @@ export const disruptionBoard: Board = {
           title: 'Proposals that came to nothing',
           unit: 'short',
           description:
-            'In ten minutes: candidates that did not hold after the validation delay, searches that ran out of time, and replacements that did not come.',
+            'In ten minutes: candidates that did not hold after the validation delay, and replacements that did not come.',
           queries: {
             'not valid any more': 'sum(increase(karpenter_voluntary_disruption_failed_validations_total[10m]))',
-            'out of time': 'sum(increase(karpenter_voluntary_disruption_consolidation_timeouts_total[10m]))',
             'no replacement': 'sum(increase(karpenter_voluntary_disruption_queue_failures_total[10m]))',
           },
         },
@@ -88,8 +87,7 @@ export const disruptionBoard: Board = {
         {
           title: 'Search for commands',
           unit: 's',
-          description:
-            'Duration of the search of a method, 95th percentile. Multi-node ends after a minute with what it has.',
+          description: 'Duration of the search of a method, 95th percentile.',
           queries: {
             '{{reason}} {{consolidation_type}}':
               'histogram_quantile(0.95, sum by (le, reason, consolidation_type) (rate(karpenter_voluntary_disruption_decision_evaluation_duration_seconds_bucket[$__rate_interval])))',

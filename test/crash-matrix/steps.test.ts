@@ -20,7 +20,6 @@ function read(reader: StepReader, one: Call): string | undefined {
 
 test.each([
   ['GET', `${claims}/m001-abc`, '', undefined],
-  ['POST', '/providers/Microsoft.ResourceGraph/resources', { query: '' }, undefined],
   ['POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { spec: {} }, undefined],
   ['POST', claims, { metadata: { name: 'm001-abc' } }, 'POST nodeclaims @m001'],
   [

@@ -158,8 +158,6 @@ function targetOf({ method, path }: Call): Target | undefined {
     const [provider = '', ...parts] = azure.split('/')
     const types = parts.filter((_, at) => at % 2 === 0)
     const name = parts[1] ?? ''
-    // Resource Graph is asked by POST.
-    if (method === 'POST' && name === '') return undefined
     return { resource: [provider, ...types].join('/'), name }
   }
   const [, rest = ''] = /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)\/(.+)$/.exec(path) ?? []

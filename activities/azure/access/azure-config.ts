@@ -83,7 +83,6 @@ export async function azureConfig(config: Config, cloud: Cloud, facts: FoundFact
     imageFloor: { minVersion: config.JOINER_IMAGE_MIN_VERSION, minAgeMs: config.JOINER_IMAGE_MIN_AGE },
     apiVersions: parseApiVersions(config.JOINER_AZURE_API_VERSIONS),
     ...(await readNodeEgress(config, clusterEndpoint)),
-    azureReplicas: config.JOINER_AZURE_REPLICAS,
     clusterDnsServiceIp: config.DNS_SERVICE_IP ?? facts.clusterDnsServiceIp,
     vmMemoryOverheadPercent: config.VM_MEMORY_OVERHEAD_PERCENT,
   }

@@ -12,7 +12,6 @@ describe('the API version', () => {
     ['/subscriptions/s/providers/Microsoft.Compute/skus', apiVersions['Microsoft.Compute/skus']],
     ['/subscriptions/s/providers/Microsoft.Compute/locations/x/usages', apiVersions['Microsoft.Compute/locations']],
     ['/subscriptions/s/providers/Microsoft.Compute/locations/x/communityGalleries/g/images/i/versions', undefined],
-    ['/providers/Microsoft.ResourceGraph/resources', undefined],
     ['/subscriptions', undefined],
   ])('of %s', (path, version) => expect(apiVersionOf(path)).toBe(version))
 

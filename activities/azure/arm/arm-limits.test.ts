@@ -29,12 +29,6 @@ describe('an operation', () => {
       ['armWrites', 'updateVm'],
     ],
     [
-      'POST',
-      `${group}/Microsoft.Compute/virtualMachines/vm/deallocate`,
-      'post virtualMachines/deallocate',
-      ['armWrites', 'deleteVm'],
-    ],
-    [
       'GET',
       `${subscription}/providers/Microsoft.Compute/locations/westus2/operations/id`,
       'get operations',
@@ -50,12 +44,6 @@ describe('an operation', () => {
       ['armDeletes', 'networkWrites'],
     ],
     ['GET', `${group}/Microsoft.Network/virtualNetworks/v/subnets/s`, 'get subnets', ['armReads', 'networkReads']],
-    [
-      'POST',
-      'https://management.azure.com/providers/Microsoft.ResourceGraph/resources',
-      'post resources',
-      ['resourceGraph'],
-    ],
     ['GET', `${subscription}/resourceGroups/g`, 'get resourceGroups', ['armReads']],
   ] as const)('%s %s', (method, url, name, buckets) => {
     expect(armOperation(method, url)).toEqual({ name, buckets })

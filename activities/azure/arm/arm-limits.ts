@@ -23,7 +23,6 @@ export const armLimits = {
   getOperation: perMinute(15_000, 5000),
   networkReads: perMinute(2000, 1600),
   networkWrites: perMinute(200, 160),
-  resourceGraph: { burst: 5, perSecond: 2 },
 } as const satisfies Readonly<Record<string, Limit>>
 
 export type ArmBucket = keyof typeof armLimits
@@ -45,7 +44,6 @@ export function armOperation(method: string, url: string): ArmOperation {
   const segments = (below ?? path).split('/').filter((part) => part !== '')
   const { verb, type } = verbAndType(method, segments)
   const own = providerBucket(provider.toLowerCase(), verb, type)
-  if (own === 'resourceGraph') return { name: `${verb} ${type}`, buckets: [own] }
   return { name: `${verb} ${type}`, buckets: [armBucketOf(method), ...(own === undefined ? [] : [own])] }
 }
 
@@ -65,14 +63,12 @@ function armBucketOf(method: string): ArmBucket {
 }
 
 function providerBucket(provider: string, verb: string, type: string): ArmBucket | undefined {
-  if (provider === 'microsoft.resourcegraph') return 'resourceGraph'
   if (provider === 'microsoft.network') return verb === 'get' || verb === 'list' ? 'networkReads' : 'networkWrites'
   if (provider !== 'microsoft.compute') return undefined
   const machines: Readonly<Record<string, ArmBucket>> = {
     'put virtualMachines': 'createVm',
     'patch virtualMachines': 'updateVm',
     'delete virtualMachines': 'deleteVm',
-    'post virtualMachines/deallocate': 'deleteVm',
     'get virtualMachines': 'getVm',
     'list virtualMachines': 'listVms',
     'put extensions': 'updateVm',
