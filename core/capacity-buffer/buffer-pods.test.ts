@@ -9,11 +9,11 @@ import {
   sampleTime,
   sampleType,
 } from '../../test/samples/sample-objects.ts'
+import { schedule } from '../../test/samples/schedule.ts'
 import { evaluate } from '../disruption/evaluate.ts'
 import { disruptionWorld } from '../disruption/world.ts'
 import type { Condition, Pod } from '../objects.ts'
 import { indexOf } from '../scheduling/cluster-index/index-of.ts'
-import { schedule } from '../scheduling/schedule.ts'
 import { realPlan } from './buffer-pods.ts'
 
 const now = sampleTime + 3_600_000

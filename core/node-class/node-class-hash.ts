@@ -13,11 +13,6 @@ export function nodeClassHash(spec: Readonly<Record<string, unknown>>): string {
   return String(nodeClassSpec(spec))
 }
 
-/** Fields that are not hashed, each with the reason why its change replaces no node. A test finds fields that are neither here nor in the hash. */
-export const nodeClassFieldsWithoutDrift: Readonly<Record<string, string>> = {
-  tags: 'tags of VMs are changed in place',
-}
-
 /** Hashes a value; undefined for Go's zero value, which counts as unset. */
 type Hash = (value: never) => bigint | undefined
 

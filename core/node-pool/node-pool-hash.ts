@@ -4,17 +4,6 @@ import { fnv, int64, list, littleEndian, map, struct, text } from '../values/str
 /** Version of the hash. It changes with the hashed fields; claims are then stamped again instead of drifting. */
 export const nodePoolHashVersion = 'v3'
 
-/**
- * Fields that are not hashed, each with the reason why its change alone replaces no node. A test finds fields that are neither here nor in the hash.
- */
-export const nodePoolFieldsWithoutDrift: Readonly<Record<string, string>> = {
-  'template.spec.requirements': 'requirements are compared with the labels of nodes (core/drift/pool-drift.ts)',
-  disruption: 'it says when nodes are replaced, not what they are',
-  limits: 'existing nodes stay when a limit is lowered',
-  weight: 'it chooses between pools for new nodes',
-  replicas: 'it counts nodes',
-}
-
 type Optional<T> = T | null | undefined
 type Texts = Optional<Readonly<Record<string, string>>>
 

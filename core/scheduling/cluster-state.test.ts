@@ -9,12 +9,12 @@ import {
   sampleTime,
   sampleType,
 } from '../../test/samples/sample-objects.ts'
+import { schedule } from '../../test/samples/schedule.ts'
 import type { Node, NodeClaim, Pod, Taint } from '../objects.ts'
 import { podName } from '../pods/pod-rules.ts'
 import type { DaemonSet } from '../pods/related-objects.ts'
 import { formatResources } from '../resources.ts'
 import { ClusterIndex } from './cluster-index.ts'
-import { schedule } from './schedule.ts'
 
 // Names say which tests of upstream's suite state they answer to. What upstream's cluster state is, the index of the cluster is here:
 // objects change one by one, and what is looked at is what the scheduler gets.

@@ -9,10 +9,10 @@ import {
   sampleTime,
   sampleType,
 } from '../../test/samples/sample-objects.ts'
+import { schedule } from '../../test/samples/schedule.ts'
 import type { PodDisruptionBudget } from '../objects.ts'
 import { formatResources } from '../resources.ts'
 import { type ClusterObjects, podsToPlace, schedulingSnapshot } from './cluster.ts'
-import { schedule } from './schedule.ts'
 
 const ready = { conditions: [{ type: 'Ready', status: 'True' as const }] }
 const cluster = (change: Partial<ClusterObjects>): ClusterObjects => ({

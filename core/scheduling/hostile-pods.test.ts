@@ -9,12 +9,12 @@ import {
   sampleTime,
   sampleType,
 } from '../../test/samples/sample-objects.ts'
+import { schedule } from '../../test/samples/schedule.ts'
 import { disruptionWorld } from '../disruption/world.ts'
 import type { Pod, TopologySpreadConstraint } from '../objects.ts'
 import { indexOf } from './cluster-index/index-of.ts'
 import { Amounts } from './offerings/amounts.ts'
 import { isHeavy, podCost } from './pod-cost.ts'
-import { schedule } from './schedule.ts'
 import type { SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from './snapshot.ts'
 import { schedulableNodes } from './state-nodes.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { sampleMeta, sampleNode, samplePod, samplePool, sampleType } from '../../test/samples/sample-objects.ts'
+import { schedule } from '../../test/samples/schedule.ts'
 import type { Affinity, Pod, TopologySpreadConstraint } from '../objects.ts'
 import { formatResources, parseResources } from '../resources.ts'
-import { schedule } from './schedule.ts'
 import type { NodePoolOption, SchedulableNode, SchedulingPlan, SchedulingSnapshot } from './snapshot.ts'
 import { schedulableNodes } from './state-nodes.ts'
 

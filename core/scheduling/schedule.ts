@@ -20,18 +20,6 @@ import type { Waiting } from './solver/waiting-pods.ts'
 import type { UnschedulableCause } from './unschedulable.ts'
 
 /**
- * Places pods on existing nodes first, then on claims that the pass has opened, then on a new claim of the first possible NodePool. The same snapshot
- * gives the same plan, whatever the order of its lists (reference/karpenter-core.md 3.2-3.12; docs/scheduler.md).
- */
-export function schedule(
-  snapshot: SchedulingSnapshot,
-  options: SchedulingOptions = {},
-  memory?: SolverMemory,
-): SchedulingPlan {
-  return explainedPlan(snapshot, options, memory).plan
-}
-
-/**
  * Returns the plan of one of several passes over the same snapshot, which has NodePools. Most of these plans are dropped because a pod has no place,
  * so the cause is computed when it is read.
  */
@@ -63,7 +51,10 @@ export interface ExplainedPlan {
   readonly claimReasons: (claim: PlannedNodeClaim) => ClaimReasons | undefined
 }
 
-/** Returns the plan of `schedule`, and keeps the pass for explanations. */
+/**
+ * Places pods on existing nodes first, then on claims that the pass has opened, then on a new claim of the first possible NodePool, and keeps the pass
+ * for explanations. The same snapshot gives the same plan, whatever the order of its lists (reference/karpenter-core.md 3.2-3.12; docs/scheduler.md).
+ */
 export function explainedPlan(
   snapshot: SchedulingSnapshot,
   options: SchedulingOptions = {},

@@ -9,9 +9,9 @@ import {
   samplePool,
   sampleType,
 } from '../../test/samples/sample-objects.ts'
+import { schedule } from '../../test/samples/schedule.ts'
 import type { NodeClaim, Pod } from '../objects.ts'
 import { formatResources, parseResources } from '../resources.ts'
-import { schedule } from './schedule.ts'
 import { type ClusterState, isBeingEmptied, isLeaving, schedulableNodes } from './state-nodes.ts'
 import { Storage } from './volumes.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { sampleNode, samplePod, samplePool, sampleType } from '../../test/samples/sample-objects.ts'
+import { schedule } from '../../test/samples/schedule.ts'
 import type { Pod, RequirementSpec } from '../objects.ts'
-import { schedule } from './schedule.ts'
 import type { SchedulingPlan, SchedulingSnapshot } from './snapshot.ts'
 import { schedulableNodes } from './state-nodes.ts'
 import { unschedulableText } from './unschedulable-text.ts'

@@ -239,6 +239,3 @@ export const realDurations: Durations = {
   range: (minutes) => (minutes % 60 === 0 && minutes > 0 ? `${minutes / 60}h` : `${minutes}m`),
   seconds: (minutes) => minutes * 60,
 }
-
-/** Seconds in place of minutes. */
-export const sixtyTimesFaster: Durations = { range: (minutes) => `${minutes}s`, seconds: (minutes) => minutes }

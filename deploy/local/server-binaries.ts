@@ -202,10 +202,3 @@ async function downloaded(name: ServerName, target: string, progress: Progress):
 function sourceFolder(family: string): string {
   return join(dirname(fileURLToPath(import.meta.url)), 'servers', family)
 }
-
-/** Where Go keeps the files of a module that a server is built from; it fetches them if it has lost them. */
-export async function moduleFiles(name: ServerName, module: string): Promise<string> {
-  await requireGo()
-  const { stdout } = await run('go', ['mod', 'download', '-json', module], { cwd: sourceFolder(chosen(name).family) })
-  return (JSON.parse(stdout) as { readonly Dir: string }).Dir
-}

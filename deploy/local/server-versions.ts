@@ -185,17 +185,3 @@ export const nodeServers = [
   'coredns',
   'pause',
 ] as const satisfies readonly ServerName[]
-
-/** What only some commands start: they find or build it by themselves. */
-const unusual: readonly ServerName[] = [
-  'temporal-oldest',
-  'temporal-server',
-  'temporal-sql-tool',
-  'keda-operator',
-  'prometheus',
-  'promtool',
-  ...nodeServers,
-]
-
-/** What tests need. */
-export const serverNames = (Object.keys(servers) as readonly ServerName[]).filter((name) => !unusual.includes(name))

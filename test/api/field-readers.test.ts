@@ -17,7 +17,6 @@ import { claimValueErrors } from '../../core/node-claim/values.ts'
 import type { NodeClaim, NodePool } from '../../core/objects.ts'
 import { requirements } from '../../core/requirements/requirements.ts'
 import { poolOptions } from '../../core/scheduling/cluster.ts'
-import { schedule } from '../../core/scheduling/schedule.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import {
   sampleClaim,
@@ -29,6 +28,7 @@ import {
   sampleTime,
   sampleType,
 } from '../samples/sample-objects.ts'
+import { schedule } from '../samples/schedule.ts'
 import { fieldsOf, type SchemaField, valuesOf, withValue } from './schema-fields.ts'
 
 // That a field is decoded is not enough: some function that decides must give another answer when the field changes. AKSNodeClass has a

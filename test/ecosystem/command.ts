@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { circumstances, table } from '../../bench/report.ts'
-import { rulesText, sixtyTimesFaster } from '../../deploy/alerts/alerts.ts'
+import { rulesText } from '../../deploy/alerts/alerts.ts'
 import { Buildah } from '../../deploy/local/image/buildah.ts'
 import { resolveBinaries } from '../../deploy/local/server-binaries.ts'
 import type { ServerName } from '../../deploy/local/server-versions.ts'
@@ -19,6 +19,9 @@ import { Prometheus } from './prometheus.ts'
 import { isOfDebian, parts, proofHead, proofRows, proofs, skipsOf, unexpectedSkips } from './proofs.ts'
 import type { Checked, Part, Recorder } from './report.ts'
 import { testRules } from './rule-tests.ts'
+
+/** Durations of alerts with seconds in place of minutes. */
+const sixtyTimesFaster = { range: (minutes: number) => `${minutes}s`, seconds: (minutes: number) => minutes }
 
 /** Parts that are a command of their own. */
 const commands = {

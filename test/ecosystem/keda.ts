@@ -1,9 +1,11 @@
+import { execFile } from 'node:child_process'
 import { copyFile, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { parse } from 'yaml'
 import { freePorts } from '../../deploy/local/free-ports.ts'
-import { moduleFiles } from '../../deploy/local/server-binaries.ts'
+import { requireGo } from '../../deploy/local/server-build/go.ts'
 import type { World } from '../world.ts'
 import type { Recorder } from './report.ts'
 
@@ -58,8 +60,17 @@ export async function scaleByKeda(world: World, binary: string, { say, record }:
   }
 }
 
+/** Where Go keeps the files of the operator's module; it fetches them if it has lost them. */
+async function moduleFiles(): Promise<string> {
+  await requireGo()
+  const cwd = fileURLToPath(new URL('../../deploy/local/servers/keda', import.meta.url))
+  const download = ['mod', 'download', '-json', 'github.com/kedacore/keda/v2']
+  const { stdout } = await promisify(execFile)('go', download, { cwd })
+  return (JSON.parse(stdout) as { readonly Dir: string }).Dir
+}
+
 async function startOperator({ cluster, operator }: World, binary: string): Promise<void> {
-  const crds = join(await moduleFiles('keda-operator', 'github.com/kedacore/keda/v2'), 'config', 'crd', 'bases')
+  const crds = join(await moduleFiles(), 'config', 'crd', 'bases')
   await operator.kubectl(['apply', '--server-side', '-f', crds])
   await operator.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s'])
   await operator.kubectl(['create', 'namespace', 'keda'])

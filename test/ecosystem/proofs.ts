@@ -5,8 +5,9 @@ import { Buildah } from '../../deploy/local/image/buildah.ts'
 import { requireMachine } from '../../deploy/local/real-nodes/machine.ts'
 import { binaryVariable, lackFor } from '../../deploy/local/server-binaries.ts'
 import { goLack, type Lack } from '../../deploy/local/server-build/go.ts'
-import { type ServerName, serverNames, servers } from '../../deploy/local/server-versions.ts'
+import { type ServerName, servers } from '../../deploy/local/server-versions.ts'
 import { resolveAzureCli } from '../real-clients/azure-cli.ts'
+import { serverNames } from '../runner/server-binaries.ts'
 import type { Checked, Part } from './report.ts'
 
 interface Proof {

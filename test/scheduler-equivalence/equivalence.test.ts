@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Pod } from '../../core/objects.ts'
-import { schedule } from '../../core/scheduling/schedule.ts'
 import { schedulePlainly } from '../plain-scheduler/schedule.ts'
+import { schedule } from '../samples/schedule.ts'
 import { answer, plainForm, type Solver, shuffled, type VectorScenario } from '../vectors/scheduling.ts'
 import { randomCluster } from './random-clusters.ts'
 import { batchesOf, seeds } from './seeds.ts'

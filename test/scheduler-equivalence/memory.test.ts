@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { schedule } from '../../core/scheduling/schedule.ts'
 import { SolverMemory } from '../../core/scheduling/solver/memory.ts'
+import { schedule } from '../samples/schedule.ts'
 import { answer, plainForm } from '../vectors/scheduling.ts'
 import { randomCluster } from './random-clusters.ts'
 import { seeds } from './seeds.ts'

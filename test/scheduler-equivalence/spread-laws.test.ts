@@ -1,11 +1,11 @@
 import { assert, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Node, Pod } from '../../core/objects.ts'
-import { schedule } from '../../core/scheduling/schedule.ts'
 import { untolerated } from '../../core/taints.ts'
 import { hasNodeAffinity } from '../fast/kubernetes/controllers/scheduler/node-affinity.ts'
 import type { Place } from '../fast/kubernetes/controllers/scheduler/places.ts'
 import { spreadRefusal } from '../fast/kubernetes/controllers/scheduler/topology.ts'
+import { schedule } from '../samples/schedule.ts'
 import { plentifulTypes, type SpreadCluster, scarceTypes, snapshotOf, spreadClusters } from './random-spreads.ts'
 import { everyNewNode, nodeOfClaim } from './spread-nodes.ts'
 

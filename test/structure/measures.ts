@@ -41,6 +41,7 @@ export function measure(sources: readonly Source[]): readonly Measure[] {
     row(`files of less than ${minLines} lines that one file imports`, 57, doors(product)),
     row('files from a launch to the PUT of its VM, with those that they call', 30, filesOfLaunch(product)),
     row('imports from one command of the command line to another', 0, commandImports(product)),
+    row('exports that only tests and benches use', 0, testedAlone(sources)),
     testRatio(sources),
   ]
 }
@@ -122,6 +123,23 @@ function filesOfLaunch(product: readonly Source[]): readonly string[] {
     throw new Error(`${moved} is not there; name in test/structure/measures.ts where a launch goes now`)
   const called = [launch, put].flatMap((path) => [path, ...(files.get(path)?.uses ?? [])])
   return moved === undefined ? [...new Set([...called, choice])].toSorted() : []
+}
+
+/** Read by its path, in workers and in the sandbox of workflows. */
+const loadedByPath = 'starter/temporal/failure-converter.ts'
+
+/** What the product itself does not use is not worth a test. The local servers are tools of tests too. */
+function testedAlone(sources: readonly Source[]): readonly string[] {
+  const isOwn = (source: Source) => isProduct(source) && !source.test
+  const namesTaken = (of: (source: Source) => boolean) => new Set(sources.filter(of).flatMap(({ taken }) => taken))
+  const used = namesTaken(isOwn)
+  const tested = namesTaken((source) => !isOwn(source))
+  const judged = sources.filter(isOwn).filter(({ path }) => !path.startsWith('deploy/local/') && path !== loadedByPath)
+  return judged.flatMap(({ path, offered }) =>
+    offered
+      .filter(({ name }) => tested.has(`${path}#${name}`) && !used.has(`${path}#${name}`) && !used.has(`${path}#*`))
+      .map(({ name, line }) => `${path}:${line} ${name}`),
+  )
 }
 
 /** A command is a folder of `starter/cli` with a `command.ts`. What commands share lies in the folders beside. */

@@ -9,6 +9,7 @@ import {
   Visitor,
 } from 'oxc-parser'
 import { type ModuleState, moduleState } from './module-state.ts'
+import { namesOf } from './names.ts'
 
 /** A TypeScript file of the tree. */
 export interface Source {
@@ -24,6 +25,10 @@ export interface Source {
   readonly functions: readonly SourceFunction[]
   /** What its module remembers. */
   readonly state: readonly SourceState[]
+  /** Exported names that nothing else in the file uses. */
+  readonly offered: readonly { readonly name: string; readonly line: number }[]
+  /** Names of other files, as `core/a.ts#name`; `core/a.ts#*` for all of one. */
+  readonly taken: readonly string[]
 }
 
 /** A function with a body. */
@@ -78,13 +83,13 @@ export function readSource(path: string, text: string): Source {
     if (isUse) uses.add(imported)
   }
   const functions: SourceFunction[] = []
-  const names = new Map<unknown, string>()
+  const functionNames = new Map<unknown, string>()
   const name = (value: unknown, key: unknown) => {
-    names.set(value, nameOf(key))
+    functionNames.set(value, nameOf(key))
   }
   const enter = (node: AnyFunction) => {
     if (!node.body) return
-    const own = 'id' in node && node.id ? node.id.name : names.get(node)
+    const own = 'id' in node && node.id ? node.id.name : functionNames.get(node)
     functions.push({
       name: own ?? '(callback)',
       line: lineAt(text, node.start),
@@ -108,8 +113,18 @@ export function readSource(path: string, text: string): Source {
     ArrowFunctionExpression: enter,
   }).visit(program)
   const state = moduleState(program).map(({ start, ...one }) => ({ ...one, line: lineAt(text, start) }))
-  const test = path.endsWith('.test.ts')
-  return { path, lines: lineCount(text), test, imports: [...imports], uses: [...uses], functions, state }
+  const names = namesOf(program)
+  return {
+    path,
+    lines: lineCount(text),
+    test: path.endsWith('.test.ts'),
+    imports: [...imports],
+    uses: [...uses],
+    functions,
+    state,
+    offered: names.offered.map(({ name, start }) => ({ name, line: lineAt(text, start) })),
+    taken: names.taken.map(({ from, name }) => `${posix.normalize(posix.join(dirname(path), from))}#${name}`),
+  }
 }
 
 /** Whether an import is gone where types are. */

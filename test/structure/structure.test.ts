@@ -37,6 +37,8 @@ const source = (path: string, ...imports: readonly string[]): Source => ({
   uses: imports,
   functions: [],
   state: [],
+  offered: [],
+  taken: [],
 })
 
 describe('measure', () => {
@@ -116,6 +118,16 @@ describe('measure', () => {
           Array.from({ length: 44 }, (_, at) => [`starter/cli/a/f${at}.ts`, "import '../b/command.ts'\n"]),
         ),
         'core/big.test.ts': lines(3000),
+      },
+    ],
+    [
+      /only tests/,
+      /^core\/x\.ts:2 lost$/,
+      {
+        'core/x.ts':
+          'export const used = 1\nexport const lost = () => inner\nexport const inner = used\nexport type Own = typeof inner\n',
+        'core/y.ts': "import { used, type Own } from './x.ts'\nexport { used }\n",
+        'core/x.test.ts': `import { inner, lost, used } from './x.ts'\n${lines(8)}`,
       },
     ],
     [/lines of tests/, /^9 lines of tests, 19 of the product$/, { 'core/x.ts': lines(10) }],

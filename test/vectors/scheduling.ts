@@ -1,7 +1,7 @@
-import { schedule } from '../../core/scheduling/schedule.ts'
 import type { SchedulingOptions, SchedulingPlan, SchedulingSnapshot } from '../../core/scheduling/snapshot.ts'
-import { type ResultJson, resultOf } from '../../starter/cli/simulate/result.ts'
+import { type ResultJson, resultText } from '../../starter/cli/simulate/result.ts'
 import { readScenario } from '../../starter/cli/simulate/scenario.ts'
+import { schedule } from '../samples/schedule.ts'
 
 /** A scenario with upstream's answer (golden/scheduling.md). */
 export interface VectorScenario {
@@ -18,6 +18,11 @@ export type Solver = (snapshot: SchedulingSnapshot, options: SchedulingOptions) 
 export function answer({ expected: _expected, ...scenario }: VectorScenario, solve: Solver = schedule): ResultJson {
   const { snapshot, options } = readScenario(scenario)
   return resultOf(solve(snapshot, options))
+}
+
+/** Returns a plan's result as `joiner simulate` prints it. */
+export function resultOf(plan: SchedulingPlan): ResultJson {
+  return JSON.parse([...resultText(plan)].join('')) as ResultJson
 }
 
 /** A result without what has no meaning in it: the order of lists. Prices are compared to six decimals. */

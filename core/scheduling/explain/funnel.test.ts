@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { samplePod, samplePool, sampleType } from '../../../test/samples/sample-objects.ts'
+import { schedule } from '../../../test/samples/schedule.ts'
 import type { InstanceType } from '../../instance-type.ts'
 import type { Pod } from '../../objects.ts'
 import { requirements } from '../../requirements/requirements.ts'
-import { type ExplainedPlan, explainedPlan, schedule } from '../schedule.ts'
+import { type ExplainedPlan, explainedPlan } from '../schedule.ts'
 import type { NodePoolOption, SchedulingOptions, SchedulingSnapshot } from '../snapshot.ts'
 
 const zone = 'topology.kubernetes.io/zone'

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { sampleNode, samplePod, samplePool, sampleType } from '../../../test/samples/sample-objects.ts'
+import { schedule } from '../../../test/samples/schedule.ts'
 import type { Node, NodePool, Pod, RequirementSpec, Taint, TopologySpreadConstraint } from '../../objects.ts'
 import { labels, wellKnownLabels } from '../../requirements/labels.ts'
-import { schedule } from '../schedule.ts'
 import { SolverMemory } from '../solver/memory.ts'
 import { schedulableNodes } from '../state-nodes.ts'
 

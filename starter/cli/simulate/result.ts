@@ -40,14 +40,6 @@ interface ClaimJson {
   readonly pods: readonly string[]
 }
 
-export function resultOf(plan: SchedulingPlan): ResultJson {
-  return {
-    newNodeClaims: plan.newNodeClaims.map(claimResult),
-    existingNodes: nodesOf(plan),
-    errors: Object.fromEntries(errorsOf(plan)),
-  }
-}
-
 /** The text of the result, a piece for each entry: that of a large cluster is too large to be made in one. */
 export function* resultText(plan: SchedulingPlan): Generator<string> {
   yield '{\n  "newNodeClaims": ['
