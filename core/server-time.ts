@@ -36,7 +36,7 @@ export function readingOf(
 }
 
 /**
- * Returns what is known after one more reading. Two in a row that are equal, as far as they can tell, are believed. One that differs from what is
+ * Returns what is known after one more reading. Two in a row that are equal, as far as their precision goes, are believed. One that differs from what is
  * believed changes nothing: it may be that of one of several API servers, or of something that stands before them.
  */
 export function withReading({ believed, last }: KnownTime, reading: ClockReading): KnownTime {

@@ -8,7 +8,7 @@ export interface NamedRun {
 
 /**
  * Returns whether this version gives a run of its cluster such an id and such a type. Whatever else runs on the task queue `core` was begun by a version
- * with another form: it is ended, and begun anew from the objects (docs/workflow-versions.md).
+ * with another form: it is ended, and started again from the objects (docs/workflow-versions.md).
  */
 export function isOfThisForm(cluster: string, { workflowId, type }: NamedRun): boolean {
   switch (type) {

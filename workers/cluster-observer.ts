@@ -32,7 +32,7 @@ export interface ClusterObserver {
 const nothing: ClusterObserver = { families: () => [], stop() {} }
 
 /**
- * Tells of nodes, pods, NodePools and conditions from the watch cache. All processes could; only the one that bridges does (`isReported`), so that
+ * Reports nodes, pods, NodePools and conditions from the watch cache. All processes could; only the one that bridges does (`isReported`), so that
  * replicas do not report the same twice. The others watch, so that the next one knows which pods it has seen waiting.
  */
 export function observeCluster(

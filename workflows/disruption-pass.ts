@@ -27,7 +27,7 @@ interface DisruptionPassInput extends Disrupting {
   readonly asked: PassRequest
 }
 
-/** What a pass came to, in a word and a line, and as the operator is told. */
+/** What a pass came to, in a word and a line, and as reported to the operator. */
 export type PassResult =
   | { readonly outcome: 'planned'; readonly why: string; readonly plan: PlanSummary }
   | { readonly outcome: 'begun' | 'nothing' | 'refused'; readonly why: string; readonly answer: RequestAnswer }

@@ -372,7 +372,7 @@ class Lifecycle {
 
   #enter(phase: Phase, waitingFor: string): void {
     this.#waitingFor = waitingFor
-    // A lifecycle that begins anew finds its node in a phase that began earlier.
+    // A lifecycle that starts again finds its node in a phase that began earlier.
     if (this.#phase === undefined) this.#sinceMs = phaseStart(this.#record.facts, phase) ?? Date.now()
     else if (this.#phase !== phase) this.#sinceMs = Date.now()
     this.#phase = phase

@@ -72,7 +72,7 @@ export class NodeRequests {
   #cancellation: Cancellation | undefined
   readonly #refused: (why: string) => void
 
-  /** `refused`: told of requests that are too old, whose sender may hear nothing. */
+  /** `refused`: called with requests that are too old, whose sender may hear nothing. */
   constructor(claim: ClaimRef, refused: (why: string) => void) {
     this.#claim = claim
     this.#refused = refused

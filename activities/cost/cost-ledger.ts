@@ -90,7 +90,7 @@ export class CostLedger {
     try {
       until = await this.#store.storedUntil(now())
     } catch (error) {
-      log.warn({ err: error }, 'failed to read cost ledger, beginning anew')
+      log.warn({ err: error }, 'failed to read cost ledger, starting a new one')
     }
     if (this.#isStopped) return
     const at = now()

@@ -118,7 +118,7 @@ function isPresent({ metadata }: NodeOverlay): boolean {
   return metadata.deletionTimestamp === undefined
 }
 
-/** Tells in the conditions of each NodeOverlay whether it counts, and why not (reference/karpenter-core.md 1.3). Unchanged ones are not written. */
+/** Writes into the conditions of each NodeOverlay whether it counts, and why not (reference/karpenter-core.md 1.3). Unchanged ones are not written. */
 export async function refreshNodeOverlays(deps: WriteDeps & CatalogueOfPools): Promise<void> {
   const { cache } = deps
   if (cache.nodeOverlays.size === 0) return

@@ -17,7 +17,7 @@ export interface Planning {
 }
 
 /**
- * Keeps work going for as long as this process is the planner. A failure is logged, and the work begins anew behind a new fence. `work` is told the
+ * Keeps work going for as long as this process is the planner. A failure is logged, and the work starts again behind a new fence. `work` is told the
  * number of its attempt, and says when something went well.
  */
 export async function keepPlanning(
@@ -33,7 +33,7 @@ export async function keepPlanning(
     } catch (error) {
       if (signal.aborted) return
       const isLost = error instanceof FenceLostError
-      log[isLost ? 'info' : 'warn']({ err: error }, `${what} was interrupted, and begins anew`)
+      log[isLost ? 'info' : 'warn']({ err: error }, `${what} was interrupted, starting again`)
       const delayMs = Math.min(retryMs * 1.5 ** failures, longestRetryMs)
       failures += 1
       await pauseOf(isLost ? fenceLostMs : delayMs, signal)

@@ -85,7 +85,7 @@ const imageDrift: Look = ({ claim }, { metadata, status }) => {
   return drifted('ImageDrift', `AKSNodeClass ${metadata.name} has other images than ${imageId}`)
 }
 
-/** AKS says that it would make the machine anew. Where that was not read, what it said before stays. */
+/** AKS says that it would recreate the machine. Where that was not read, what it said before stays. */
 const clusterConfigDrift: Look = ({ claim, machineDriftAction: action }) => {
   if (!isAksMachine(claim)) return none
   if (action === undefined && conditionOf(claim.status.conditions, 'Drifted')?.reason === 'ClusterConfigDrift')

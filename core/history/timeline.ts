@@ -37,7 +37,7 @@ export function timelineOf(
   return moments.sort((a, b) => a.atMs - b.atMs)
 }
 
-/** Returns when a phase of a lifecycle began, epoch ms, as its facts tell; undefined when they don't. */
+/** Returns when a phase of a lifecycle began, epoch ms, by its facts; undefined when they do not say. */
 export function phaseStart(facts: LifeFacts, phase: Phase): number | undefined {
   const { createdMs, vms, registeredMs, readyMs, drainingMs } = facts
   const starts: Partial<Record<Phase, number | undefined>> = {

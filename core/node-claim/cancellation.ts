@@ -7,7 +7,7 @@ import type { StateNode } from '../scheduling/state-nodes.ts'
 import { timeText } from '../values/time.ts'
 import { holdOf, holdText } from './hold.ts'
 
-/** Most lifecycles whose cancellation is obeyed within `windowMs`. More are an accident: somebody selected all rows of a list. */
+/** Most lifecycles whose cancellation is applied within `windowMs`. More are an accident: somebody selected all rows of a list. */
 const mostCancelled = 3
 const windowMs = 60_000
 /** How long a refusal is kept, for `joiner status` and `joiner doctor`, and how many at most. */
@@ -43,7 +43,7 @@ export const noCancellations: Cancellations = { accepted: new Map(), refused: ne
 export const acceptedKey = (uid: string) => `accepted.${uid}`
 export const refusedKey = (uid: string) => `refused.${uid}`
 
-/** Returns the entry of the ConfigMap for a cancellation that is obeyed, and removes those that are over. */
+/** Returns the entry of the ConfigMap for a cancellation that is applied, and removes those that are over. */
 export function acceptedEntries(
   claim: NodeClaim,
   all: Cancellations,

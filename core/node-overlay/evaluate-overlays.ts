@@ -132,7 +132,7 @@ export function overlayErrors(overlay: NodeOverlay, wellKnown: ReadonlySet<strin
   ]
 }
 
-/** Returns the condition that tells an overlay's outcome (reference/karpenter-core.md 1.3). */
+/** Returns the condition with an overlay's outcome (reference/karpenter-core.md 1.3). */
 export function overlayCondition(outcome: OverlayOutcome): ConditionChange {
   const type = 'ValidationSucceeded'
   switch (outcome.kind) {

@@ -12,7 +12,7 @@ const emptyRecord: Readonly<Record<string, never>> = Object.freeze({})
 
 /**
  * Parts of pods (labels, requests, tolerations, and so on) of which pods from one template have the same: each is kept once, which halves what the
- * pods of a large cluster take. What it remembers is bounded; beyond the bound it begins anew, and pods share less.
+ * pods of a large cluster take. What it remembers is bounded; beyond the bound it starts again, and pods share less.
  */
 export class SharedParts {
   readonly #parts = new Map<string, unknown>()

@@ -76,7 +76,7 @@ function isCancellation(error: unknown): boolean {
   return error instanceof Error && (error.name === 'AbortError' || error.name === 'CancelledFailure')
 }
 
-/** The id of one span can be chosen: that of a span which others have been told of already. */
+/** The id of one span can be chosen: that of a span which others have the id of already. */
 class ChosenIds extends RandomIdGenerator {
   #chosen: string | undefined
 

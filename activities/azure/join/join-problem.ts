@@ -76,7 +76,7 @@ const problems: readonly Problem[] = [
 
 /**
  * Returns in words why a node does not join, with the remedy, by what its machine wrote; undefined when nothing of it is known. A result of provisioning
- * counts more than a log, which may tell of a trouble that is over.
+ * counts more than a log, which may hold a problem that is over.
  */
 export function joinProblem(text: string): string | undefined {
   const code = /"?ExitCode"?\s*[:=]\s*"?(\d+)|exit (?:status|code)[ :=]+(\d+)/i.exec(text)

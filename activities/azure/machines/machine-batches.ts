@@ -15,14 +15,14 @@ const mostMachines = 50
 /** Characters of a batch's header. Tags of an AKSNodeClass can be long, and servers refuse headers of 16 KiB. */
 const longestHeader = 12_000
 
-interface Wish {
+interface MachineRequest {
   readonly id: AksMachineId
   readonly body: MachineBody
   readonly settle: (error?: Error) => void
 }
 
 interface Batch {
-  readonly wishes: Wish[]
+  readonly requests: MachineRequest[]
   /** Characters of the header. */
   length: number
   readonly startedAt: number
@@ -36,7 +36,7 @@ interface Batch {
 export class MachineBatches {
   readonly #deps: BatchesDeps
   readonly #batches = new Map<string, Batch>()
-  /** Runs the shared request outside of the activity that happened to wish first: it goes on when that activity ends. */
+  /** Runs the shared request outside of the activity that happened to ask first: it goes on when that activity ends. */
   readonly #forAll = AsyncLocalStorage.snapshot()
 
   constructor(deps: BatchesDeps) {
@@ -66,50 +66,50 @@ export class MachineBatches {
   #withdraw(id: AksMachineId, why: Error): void {
     const text = machineIdText(id)
     for (const [key, batch] of this.#batches) {
-      const at = batch.wishes.findIndex((wish) => machineIdText(wish.id) === text)
+      const at = batch.requests.findIndex((request) => machineIdText(request.id) === text)
       if (at < 0) continue
-      const [wish] = batch.wishes.splice(at, 1) as [Wish]
-      batch.length -= headerOf([wish]).length
-      wish.settle(why)
-      if (batch.wishes.length > 0) continue
+      const [request] = batch.requests.splice(at, 1) as [MachineRequest]
+      batch.length -= headerOf([request]).length
+      request.settle(why)
+      if (batch.requests.length > 0) continue
       clearTimeout(batch.timer)
       this.#batches.delete(key)
     }
   }
 
-  #add(wish: Wish): void {
-    this.#withdraw(wish.id, new Error('a later try asks for the machine'))
-    const key = keyOf(wish)
+  #add(request: MachineRequest): void {
+    this.#withdraw(request.id, new Error('a later try asks for the machine'))
+    const key = keyOf(request)
     const now = performance.now()
-    const { length } = headerOf([wish])
+    const { length } = headerOf([request])
     if ((this.#batches.get(key)?.length ?? 0) + length > longestHeader) void this.#forAll(() => this.#send(key))
     const send = () => void this.#forAll(() => this.#send(key))
-    const batch = this.#batches.get(key) ?? { wishes: [], length: 0, startedAt: now, timer: setTimeout(send, idleMs) }
+    const batch = this.#batches.get(key) ?? { requests: [], length: 0, startedAt: now, timer: setTimeout(send, idleMs) }
     this.#batches.set(key, batch)
-    batch.wishes.push(wish)
+    batch.requests.push(request)
     batch.length += length
     clearTimeout(batch.timer)
-    if (batch.wishes.length >= mostMachines) return send()
+    if (batch.requests.length >= mostMachines) return send()
     batch.timer = setTimeout(send, Math.max(0, Math.min(idleMs, batch.startedAt + longestMs - now)))
   }
 
   async #send(key: string): Promise<void> {
     const batch = this.#batches.get(key)
     this.#batches.delete(key)
-    const [first] = batch?.wishes ?? []
+    const [first] = batch?.requests ?? []
     if (batch === undefined || first === undefined) return
     clearTimeout(batch.timer)
-    const { wishes } = batch
-    this.#deps.log.info({ machines: wishes.length }, 'asking AKS for a batch of machines')
+    const { requests } = batch
+    this.#deps.log.info({ machines: requests.length }, 'asking AKS for a batch of machines')
     try {
-      await putMachine(this.#deps, first.id, requestFor(wishes, first))
-      for (const { settle } of wishes) settle()
+      await putMachine(this.#deps, first.id, requestFor(requests, first))
+      for (const { settle } of requests) settle()
     } catch (error) {
       const errors = errorsOf(
         error,
-        wishes.map(({ id }) => id.name.toLowerCase()),
+        requests.map(({ id }) => id.name.toLowerCase()),
       )
-      for (const { id, settle } of wishes)
+      for (const { id, settle } of requests)
         settle(errors === undefined ? errorFrom(error) : errors.get(id.name.toLowerCase()))
     }
   }
@@ -118,16 +118,16 @@ export class MachineBatches {
 const errorFrom = (reason: unknown) => (reason instanceof Error ? reason : new Error('the PUT of a batch failed'))
 
 /** One machine whose tags fill a header is asked for without one. */
-function requestFor(wishes: readonly Wish[], { body }: Wish): Parameters<typeof putMachine>[2] {
-  const header = headerOf(wishes)
+function requestFor(requests: readonly MachineRequest[], { body }: MachineRequest): Parameters<typeof putMachine>[2] {
+  const header = headerOf(requests)
   if (header.length > longestHeader) return { body: armMachine(body), headers: { 'if-none-match': '*' } }
   // Zones are a part of the key where they are shared.
   const shared = armMachine({ ...body, zones: sharedZones(body), tags: {} })
   return { body: shared, headers: { BatchPutMachine: header } }
 }
 
-function headerOf(wishes: readonly Wish[]): string {
-  const batchMachines = wishes.map(({ id, body }) => ({ machineName: id.name, zones: body.zones, tags: body.tags }))
+function headerOf(requests: readonly MachineRequest[]): string {
+  const batchMachines = requests.map(({ id, body }) => ({ machineName: id.name, zones: body.zones, tags: body.tags }))
   // A header holds no other characters.
   return JSON.stringify({ batchMachines }).replaceAll(
     /[^\x20-\x7e]/g,
@@ -136,7 +136,7 @@ function headerOf(wishes: readonly Wish[]): string {
 }
 
 /** Machines of one key have all in common that the header cannot say. Those with ultra disks have their zone in common as well. */
-function keyOf({ id, body }: Wish): string {
+function keyOf({ id, body }: MachineRequest): string {
   return JSON.stringify([machineIdText({ ...id, name: '' }), body.shared, sharedZones(body)])
 }
 

@@ -23,7 +23,7 @@ export interface MaintenanceDeps extends GarbageDeps, NodeClassStatusDeps, Billi
   readonly onUndecided: () => Promise<void>
 }
 
-/** The longest time from the end of a pass to the next one, for what no watch tells. */
+/** The longest time from the end of a pass to the next one, for what no watch reports. */
 const everyMs = { garbage: 120_000, nodeClasses: 180_000, inPlace: 300_000 } as const
 type Part = keyof typeof everyMs
 const parts = Object.keys(everyMs) as readonly Part[]
@@ -37,7 +37,7 @@ const undecidedIn = (report: unknown) => (report as GarbageReport | undefined)?.
 
 /**
  * What keeps up a cluster beside the lifecycles of its nodes: garbage collection, status of node classes and pools, tags and identities of VMs. One
- * process does it, the holder of the Lease `joiner-maintenance`: when a watch tells it to, and by its own clock, with Temporal there or not. A Schedule
+ * process does it, the holder of the Lease `joiner-maintenance`: on changes of a watch, and by its own clock, with Temporal there or not. A Schedule
  * has all parts run, and shows in Temporal what became of them (docs/adr/0049-one-schedule-maintains-the-cluster.md).
  */
 export class Maintenance {
@@ -160,7 +160,7 @@ type Ask = 'garbage' | 'nodeClasses' | 'inPlace'
 export function asksOf(cache: ClusterCache, { kind, before, after }: ClusterChange): readonly Ask[] {
   if (kind === 'NodeClaim') return asksOfClaim(cache, before as NodeClaim | undefined, after as NodeClaim | undefined)
   if (kind === 'Node') {
-    // Its VM may be gone as well, which a claim that stays does not tell.
+    // Its VM may be gone as well, which a claim that stays does not show.
     const claim = after === undefined ? nodeClaimOf({ cache }, before as Node) : undefined
     return claim !== undefined && !isDeleting(claim) ? ['garbage'] : []
   }

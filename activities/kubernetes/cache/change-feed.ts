@@ -40,7 +40,7 @@ export abstract class ChangeFeed {
   readonly #log: Logger
   readonly #listeners = new Set<ChangeListener>()
   readonly #byTopic = new Map<Topic, Set<ChangeListener>>()
-  /** Aborted while changes have not been told for too long. */
+  /** Aborted while changes have not been reported for too long. */
   #untold = new AbortController()
   #untoldTimer: NodeJS.Timeout | undefined
 
@@ -73,12 +73,12 @@ export abstract class ChangeFeed {
     return changeWithin((listener) => this.#onTopics(topics, listener), within, signal)
   }
 
-  /** Errors: changes have not been told for too long. */
+  /** Errors: changes have not been reported for too long. */
   throwIfUntold(): void {
     this.#untold.signal.throwIfAborted()
   }
 
-  /** Whether changes are told from now on. */
+  /** Whether changes are reported from now on. */
   protected noteTold(isTold: boolean): void {
     if (isTold) {
       clearTimeout(this.#untoldTimer)

@@ -24,7 +24,7 @@ export function cachedClaim(deps: WriteDeps, ref: ClaimRef): NodeClaim | undefin
 
 /**
  * Returns a claim, read past the cache unless the cache knows of its deletion: an object that is being deleted gets no new finalizer, and only a
- * restore of etcd takes a deletion back, after which caches are filled anew (docs/lost-nodes.md).
+ * restore of etcd takes a deletion back, after which caches are filled again (docs/lost-nodes.md).
  */
 export async function liveUnlessDeleting(deps: WriteDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
   const known = cachedClaim(deps, ref)

@@ -203,7 +203,7 @@ export class RequestGate {
     }
   }
 
-  /** Each request that comes later waits for those in flight, and so asks the server anew. */
+  /** Each request that comes later waits for those in flight, and so asks the server again. */
   #refuseAll(): void {
     const error = new Error(`not sent: the API server has answered none of the last ${this.#silent} requests`)
     for (const { refuse } of this.#queue.splice(0).reverse()) refuse(error)

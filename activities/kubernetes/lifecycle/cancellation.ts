@@ -26,7 +26,7 @@ import { type NodeRequestsDeps, reportAsked } from './node-requests.ts'
 export type CancellationDeps = NodeRequestsDeps & PauseDeps & DisruptionCountDeps & Pick<Parts, 'log'>
 
 /**
- * Deletes the claim of a lifecycle that was cancelled in Temporal, or says why not. Of many at once, on whatever replicas, only as many are obeyed
+ * Deletes the claim of a lifecycle that was cancelled in Temporal, or says why not. Of many at once, on whatever replicas, only as many are applied
  * as the rules allow: each is written to one ConfigMap, under a lock, before its claim is deleted.
  */
 export async function takeCancellation(

@@ -123,7 +123,7 @@ function hasRoom(
   return claims.filter(leaves).length < allowed
 }
 
-/** Tells of it on the Node, which people look at. */
+/** Publishes it on the Node, which people read. */
 function report({ cache, events, log }: CreateClaimsDeps, machine: Adoption, { kind, why }: AdoptionOutcome): void {
   const { claimName, node: nodeName, isLeaving, isToEnd } = machine
   const node = cache.nodes.get(nodeName)

@@ -172,7 +172,7 @@ async function ownApt(work: string): Promise<(args: readonly string[]) => Promis
   ].flatMap((option) => ['-o', option])
   const apt = async (args: readonly string[]) =>
     (await run('apt-get', [...options, ...args], { cwd: join(work, 'archives'), maxBuffer: 64 * 1024 * 1024 })).stdout
-  // A list of another origin that does not come is no harm; a missing package is, and the next command tells of it.
+  // A list of another origin that does not come is no harm; a missing package is, and the next command reports it.
   await apt(['update']).catch(() => undefined)
   return apt
 }

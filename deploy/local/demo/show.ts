@@ -29,7 +29,7 @@ interface Started {
   readonly startedAt: number
 }
 
-/** The stages of the demo on a local cluster, told as they come about. */
+/** The stages of the demo on a local cluster, printed as they come about. */
 export class Show {
   readonly #cluster: LocalCluster
   readonly #operator: Operator

@@ -135,7 +135,7 @@ interface Fault {
 }
 
 const lease = 'failed to renew or release lease'
-const [unwritten, halted] = ['failed to store why pods wait, retrying', 'disruption was interrupted, and begins anew']
+const [unwritten, halted] = ['failed to store why pods wait, retrying', 'disruption was interrupted, starting again']
 /** VMs are there and their Nodes have joined; nothing is written. */
 const asItWas = '7 7 7 1 1'
 

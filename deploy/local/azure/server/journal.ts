@@ -12,7 +12,7 @@ interface Line {
 const slack = 20_000
 
 /**
- * Tables in one append-only file: a line per change, written before anybody is told of it, so that a `kill -9` loses nothing that was
+ * Tables in one append-only file: a line per change, written before it is reported, so that a `kill -9` loses nothing that was
  * answered. The file is rewritten without its history at every start, and when the history outgrows the rows. Without a file they are in memory.
  */
 export class Journal {
@@ -47,7 +47,7 @@ export class Journal {
 
   #load(file: string): void {
     const lines = readFileSync(file, 'utf8').split('\n')
-    // A process that was killed while it wrote leaves a last line without its end: nobody had been told of it.
+    // A process that was killed while it wrote leaves a last line without its end, which was not reported.
     lines.pop()
     for (const text of lines) {
       const { table, key, row } = JSON.parse(text) as Line

@@ -16,7 +16,7 @@ export interface Operation {
   error?: { readonly code: string; readonly message: string }
 }
 
-/** Operations that ended are still told of, as many as this. */
+/** Most operations that are kept after their end. */
 const remembered = 5000
 
 /** Operations, on disk: one that is in flight when the process is killed goes on after the restart, under the same URL. */

@@ -209,7 +209,7 @@ const armHeaders: { readonly [Name in BucketName]?: string } = {
   resourceGraph: 'x-ms-user-quota-remaining',
 }
 
-/** What is left of each bucket, as ARM's and Compute's headers tell. */
+/** What is left of each bucket, as ARM's and Compute's headers report it. */
 function remainingHeaders(held: readonly Held[]): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {}
   const policies: string[] = []

@@ -1,6 +1,6 @@
 import type { Extension, Machine } from './machine.ts'
 
-/** The instance view of a VM: what the platform and the agent in the VM tell of it. */
+/** The instance view of a VM: what the platform and the agent in the VM report. */
 export function instanceView(machine: Machine): Record<string, unknown> {
   const extensions = Object.values(machine.extensions ?? {})
   const disk = machine.body.properties.storageProfile?.osDisk?.name

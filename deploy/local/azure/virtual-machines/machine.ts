@@ -59,7 +59,7 @@ export interface Extension {
   readonly failure?: AsyncFailure
 }
 
-/** Why a VM could not be made, told after its PUT was accepted. */
+/** Why a VM could not be made, reported after its PUT was accepted. */
 export interface AsyncFailure {
   readonly code: string
   readonly message: string

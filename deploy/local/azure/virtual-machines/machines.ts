@@ -4,7 +4,7 @@ import type { Journal, Table } from '../server/journal.ts'
 import { SortedMap } from '../server/sorted-map.ts'
 import { type Leftover, type Machine, nicConfigurations, type Part, type PartType } from './machine.ts'
 
-/** Told of each change of a VM; `removed` also when it is gone. */
+/** Called with each change of a VM; `removed` also when it is gone. */
 export type MachineListener = (machine: Machine, change: 'added' | 'saved' | 'removed') => void
 
 /** VMs, and what is left of those that are gone. On disk. */
@@ -43,7 +43,7 @@ export class Machines {
     return this.#parts[type]
   }
 
-  /** Tells of what is there, and of each change from now on. */
+  /** Reports what is there, and each change from now on. */
   watch(listener: MachineListener): void {
     this.#listeners.push(listener)
     for (const machine of this.all) listener(machine, 'added')
@@ -72,7 +72,7 @@ export class Machines {
     this.#notify(machine, 'added')
   }
 
-  /** Writes a change down before anybody is told of it. A VM that is gone stays gone: its kubelet may be the last to hear. */
+  /** Writes a change down before it is reported. A VM that is gone stays gone: its kubelet may be the last to hear. */
   save(machine: Machine): void {
     if (this.get(machine.name) !== machine) return
     this.#table.put(machine.name, machine)
