@@ -89,8 +89,48 @@ const ofCommandLine: readonly Changed[] = [
   },
   // Descriptions of the syntax tree, which nobody writes out as a message.
   { path: /@bufbuild\/cel-spec\/dist\/esm\/gen\/cel\/expr\/(syntax|checked)_pb\.js$/, text: treeNames },
+  {
+    path: /@bufbuild\/protobuf\/dist\/esm\/wkt\/google\/protobuf\/(any|descriptor|duration|struct|timestamp|wrappers)_pb\.js$/,
+    text: describedWhenUsed,
+  },
+  { path: /@bufbuild\/cel\/dist\/esm\/registry\.js$/, text: registeredWhenUsed },
 ]
 const changedModules = [...ofTemporal, ...ofCommandLine]
+
+const of = (...names: readonly string[]) => new RegExp(`/(?:${names.join('|')})`)
+
+/**
+ * Modules that most commands need, as few files: reading and linking one takes a third of a millisecond, and a command had 60 to 80. Which are in one
+ * group load each other's modules, so none of them does more at its start than to fill a table.
+ */
+const together = [
+  {
+    name: 'start',
+    test: of(
+      'starter/cli/(?:arguments|commands|moved|shared/boundary)',
+      'starter/document/(?:reported-error|terminal)',
+      'core/values/printable',
+    ),
+    priority: 3,
+  },
+  {
+    name: 'output',
+    test: of('starter/document/(?:document|print|text|words)', 'starter/cli/shared/input', 'starter/files/input-file'),
+    priority: 3,
+  },
+  { name: 'zod', test: of('node_modules/zod/'), priority: 3 },
+  { name: 'commander', test: of('node_modules/commander/'), priority: 3 },
+  {
+    name: 'core',
+    test: of('core/(?:values|requirements)/', 'core/node-claim/(?:claim-keys|node-names)', 'core/node-class/kubelet'),
+    priority: 2,
+  },
+  {
+    name: 'schemas',
+    test: of('api/(?:fields|node-claim|node-class|node-pool|node-overlay|node-rules|capacity-buffer|served)'),
+    priority: 1,
+  },
+] as const
 
 const places = 'joiner:places'
 const resolvedPlaces = `\0${places}`
@@ -184,6 +224,27 @@ function treeNames(code: string): string {
     .replace(/fileDesc\([^)]*\)/, 'undefined')
 }
 
+/** Messages of protobuf itself, which no rule has, are read out of their binary descriptions when one is asked for more than its name. */
+function describedWhenUsed(code: string): string {
+  const made = /export const (\w+) = \/\*@__PURE__\*\/ ((?:boot|fileDesc|messageDesc|enumDesc)\([^;]*\));$/gm
+  if (!made.test(code)) throw new Error('messages of protobuf are described otherwise; see which version it is of')
+  return `${code.replace(made, (_, name: string, make: string) => `export const ${name} = /*@__PURE__*/ whenUsed('${name}', () => ${make});`)}
+function whenUsed(name, make) {
+  const typeName = name.endsWith('Schema') ? 'google.protobuf.' + name.slice(0, -'Schema'.length).replaceAll('_', '.') : undefined
+  let made
+  return new Proxy({}, { get: (_, key) => (key === 'typeName' ? typeName : (made ??= make())[key]) })
+}`
+}
+
+/** The library's registry holds messages of protobuf itself alone. A name that is no variable is looked up in it. */
+function registeredWhenUsed(code: string): string {
+  const lazily = replaced(code, 'const wktRegistry = createRegistry(', 'const makeRegistry = () => createRegistry(')
+  return `${replaced(lazily, 'return createRegistry(wktRegistry, ...inputs)', 'return inputs.length === 0 ? late : createRegistry(makeRegistry(), ...inputs)')}
+let made
+const found = (find) => (name) => (name.startsWith('google.protobuf.') ? (made ??= makeRegistry())[find](name) : undefined)
+const late = { getMessage: found('getMessage'), getEnum: found('getEnum'), getExtension: found('getExtension'), get: found('get') }`
+}
+
 /** Code that protobufjs makes for a type is made function by function, each when it is called first: few types are both sent and received. */
 function codedWhenUsed(code: string): string {
   const made = /this\.(encode|decode|verify|fromObject|toObject) = ([\w.]+\(this\)\(\{[^}]*\}\));/g
@@ -257,6 +318,7 @@ export async function bundleProgram(dir: string, without: readonly RegExp[] = []
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: '[name]-[hash].js',
+    codeSplitting: { groups: [...together] },
     // A third of the text, which each start reads.
     comments: { legal: true, annotation: false, jsdoc: false },
   })
