@@ -1,4 +1,6 @@
+import { celEnv, isCelError, parse, plan } from '@bufbuild/cel'
 import { describe, expect, it } from 'vitest'
+import { celTexts } from '../../deploy/parse-ahead.ts'
 import { celCases, celObject } from '../../test/api/cel-cases.ts'
 import { type CelResult, CelScope, compileCel } from './cel.ts'
 
@@ -51,6 +53,50 @@ describe('an expression', () => {
 
   it.each(['\\\\s', '.', '(?i)a'])('find("%s") is refused, since JavaScript would match another part', (pattern) => {
     expect(evaluate(`'a'.find('${pattern}')`)).toEqual({ kind: 'failed', message: expect.stringContaining('find(') })
+  })
+
+  const searched = [
+    '',
+    'a',
+    'A-z',
+    '0',
+    'eastus-1',
+    '{',
+    ' {',
+    '\u2003{',
+    '\v{',
+    'a\nb',
+    'a\rb',
+    'é',
+    '\u{1f600}',
+    'a'.repeat(400),
+  ]
+  it.each([
+    ...celTexts().flatMap((text) =>
+      [...text.matchAll(/\.matches\('((?:[^'\\]|\\.)*)'\)/g)].map(([, pattern = '']) => pattern),
+    ),
+    '^[^a]$',
+    '^a.b$',
+    '(?i)^A$',
+    '^(a|)$',
+    '^a{2,}$',
+    '^\\\\S$',
+    '[[:alpha:]]',
+    'a{2',
+    'a**',
+    '(a+)+',
+    'b',
+    '\\\\x{1f600}',
+  ])("matches('%s') is what the library's RE2 says", (pattern) => {
+    const text = `self.matches('${pattern}')`
+    const inRe2 = plan(celEnv({}), parse(text))
+    const found = searched.map((self) => evaluate(text, { self }))
+    expect(found).toEqual(
+      searched.map((self) => {
+        const value = inRe2({ self })
+        return isCelError(value) ? { kind: 'failed', message: expect.any(String) } : { kind: 'value', value }
+      }),
+    )
   })
 
   it('names its variables', () => {

@@ -18,7 +18,7 @@ import { strings } from '@bufbuild/cel/ext'
 import { parsedAhead, type SyntaxTree } from './parsed-ahead.ts'
 
 // The library lacks these functions of Kubernetes' CEL, or evaluates them differently. `test/api/cel-cases.ts` compares each with a real API server.
-const { INT, STRING } = CelScalar
+const { BOOL, INT, STRING } = CelScalar
 
 /** The library's string functions that match the API server's; the others count UTF-16 units instead of characters. */
 const exact: ReadonlySet<string> = new Set(['join', 'lowerAscii', 'replace', 'split'])
@@ -51,6 +51,27 @@ function find(this: string, pattern: string): string {
   return new RegExp(pattern, 'u').exec(this)?.[0] ?? ''
 }
 
+/** Longest text that JavaScript searches: a search may take its length squared. */
+const mostSearched = 300
+
+/**
+ * Whether JavaScript takes a pattern as RE2 does, and searches in little time: without escapes, ".", flags and classes in classes, and without anything
+ * repeated that is repeated itself.
+ */
+function isPlain(pattern: string): boolean {
+  return !/[\\.[\]]|\(\?|\)[*+{]|\{(?!\d{1,3}(?:,\d{0,3})?\})/.test(pattern.replaceAll(/\[\^?[^[\]\\]+\]/g, 'c'))
+}
+
+/** The library compiles a pattern in milliseconds, and a policy has many: those that JavaScript takes as RE2 does are left to it. */
+function matches(this: string, pattern: string): boolean {
+  // JavaScript has other blanks besides.
+  const plain = pattern.replaceAll(String.raw`\s`, '[\t\n\f\r ]')
+  if (this.length <= mostSearched && isPlain(plain)) return new RegExp(plain, 'u').test(this)
+  const result = plan(library, parse('text.matches(pattern)'))({ text: this, pattern })
+  if (typeof result === 'boolean') return result
+  throw new Error(isCelError(result) ? result.message : `matches("${pattern}"): no answer`)
+}
+
 /** Functions to register beside the library's standard ones. */
 const kubernetesFunctions: CelFunc[] = [
   ...strings.filter(({ name }) => exact.has(name)),
@@ -58,11 +79,13 @@ const kubernetesFunctions: CelFunc[] = [
   celMethod('substring', STRING, [INT], STRING, substring),
   celMethod('substring', STRING, [INT, INT], STRING, substring),
   celMethod('find', STRING, [STRING], STRING, find),
+  celMethod('matches', STRING, [STRING], BOOL, matches),
 ]
 
 /** A filter by an element's key and further conditions, all of which have to hold. */
 const byKey = /^(variables\.\w+)\.filter\(r, r\.key in \[('[^'\\]+'(?:, '[^'\\]+')*)\] && (?:(?!\|\||\?).)*$/
 
+const library = celEnv({})
 const env = celEnv({ funcs: kubernetesFunctions })
 
 /** Result of an expression, as JSON; integers are numbers. */

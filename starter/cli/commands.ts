@@ -27,9 +27,12 @@ export async function addCommands(program: Command, known: readonly Known[], wor
 
 /** Adds the commands that look into a cluster, operate it or need none, by what a person wants of them (see {@link addCommands}). */
 export async function registerCommands(program: Command, words?: readonly string[]): Promise<void> {
+  const isTyped = ({ name, aliases = [] }: Known) => [name, ...aliases].includes(words?.[0] ?? '')
+  const isKnown = Object.values(groups).flat().some(isTyped)
   for (const [heading, known] of Object.entries(groups)) {
     program.commandsGroup(`${heading}:`)
-    await addCommands(program, known, words)
+    // Who types a command by its name is shown no others, and each takes time to set up.
+    await addCommands(program, isKnown ? known.filter(isTyped) : known, words)
   }
 }
 

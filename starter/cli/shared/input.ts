@@ -1,5 +1,13 @@
-import { readdirSync, realpathSync, statSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import {
+  closeSync,
+  createReadStream,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { ReportedError } from '../../document/reported-error.ts'
 import { type InputFile, inputName } from '../../files/input-file.ts'
@@ -80,16 +88,17 @@ function isDirectory(path: string): boolean {
 
 class TooLarge extends Error {}
 
+/** Without promises of `fs`, whose code would take longer to load than most files to read. */
 async function readFile(file: string): Promise<Uint8Array<ArrayBuffer>> {
-  const handle = await open(file)
+  const fd = openSync(file, 'r')
   try {
-    const stats = await handle.stat()
+    const stats = fstatSync(fd)
     if (stats.isFile() && stats.size > mostBytes) throw new TooLarge()
     // The size of pipes and devices says nothing.
-    if (!stats.isFile() || stats.size === 0) return await collect(handle.createReadStream({ autoClose: false }))
-    return owned(await handle.readFile())
+    if (!stats.isFile() || stats.size === 0) return await collect(createReadStream(file, { fd, autoClose: false }))
+    return owned(readFileSync(fd))
   } finally {
-    await handle.close()
+    closeSync(fd)
   }
 }
 
