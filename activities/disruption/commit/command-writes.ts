@@ -15,6 +15,7 @@ import {
   updateClaim,
   updateNode,
 } from '../../kubernetes/client/object-writes.ts'
+import { lockedPatch } from '../../kubernetes/client/optimistic-write.ts'
 import type { CommandObjectsDeps } from '../../kubernetes/commands/command-objects.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from '../../kubernetes/commands/command-objects.ts'
 import type { CandidateRef, ClaimRef } from '../../kubernetes/contract.ts'
@@ -178,7 +179,7 @@ export class CommandWrites {
       // While this command was begun in part the next planner may have given the node to another one.
       const after = await updateClaim(this.#deps, ref, (current) =>
         stampOf(current) === undefined
-          ? { metadata: { annotations: { [annotations.disruptionCommand]: id } } }
+          ? lockedPatch({ metadata: { annotations: { [annotations.disruptionCommand]: id } } }, current.metadata)
           : undefined,
       )
       if (after === undefined || after.metadata.deletionTimestamp !== undefined) refusal = deletedElsewhere(ref.name)

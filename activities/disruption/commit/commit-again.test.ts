@@ -128,6 +128,20 @@ describe('a later attempt', () => {
     expect(replacementsIn(cluster).filter(({ metadata }) => metadata.deletionTimestamp === undefined)).toEqual([])
   })
 
+  test('that stood still before a stamp takes no node from the command that has it by then', async () => {
+    const { cluster, commit } = await world()
+    const end = cluster.intercept(({ verb, path, body }) => {
+      if (verb !== 'patch' || !path.endsWith('/nodeclaims/b') || !JSON.stringify(body).includes(id)) return
+      end()
+      cluster.edit('nodeclaims', 'b', { metadata: { annotations: { [stampKey]: 'another' } } })
+    })
+    expect(await commit([proposal(names)])).toEqual([
+      { kind: 'rejected', message: 'NodeClaim b belongs to command another meanwhile' },
+    ])
+    expect(cluster.object('nodeclaims', 'b')?.metadata.annotations[stampKey]).toBe('another')
+    expect(marksOf(cluster).a).toBe('free')
+  })
+
   test.each<[string, Json | undefined]>([
     ['is gone', undefined],
     ['is going', { deletionTimestamp: at(0) }],

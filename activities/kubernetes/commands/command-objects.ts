@@ -4,6 +4,7 @@ import { isReschedulable } from '../../../core/pods/pod-rules.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
 import { getIfAny } from '../client/answers.ts'
 import { liveClaim, updateClaim, updateClaimStatus, updateNode } from '../client/object-writes.ts'
+import { lockedPatch } from '../client/optimistic-write.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { ClaimRef } from '../contract.ts'
 import { deleteClaim } from '../lifecycle/claim-deletion.ts'
@@ -42,7 +43,11 @@ export async function releaseCandidate(
         : { conditions: withoutCondition(current.status.conditions, 'DisruptionReason') },
     )
   if (stamp !== undefined)
-    await updateClaim(deps, ref, () => ({ metadata: { annotations: { [annotations.disruptionCommand]: null } } }))
+    await updateClaim(deps, ref, (current) =>
+      stampOf(current) === stamp
+        ? lockedPatch({ metadata: { annotations: { [annotations.disruptionCommand]: null } } }, current.metadata)
+        : undefined,
+    )
   return false
 }
 

@@ -52,6 +52,19 @@ describe('undoing a command', () => {
     expect(cluster.snapshot()).toEqual(before)
   })
 
+  test('leaves the stamp of a command that took the node while this stood still', async () => {
+    const { cluster, deps } = world()
+    const end = cluster.intercept(({ verb, body }) => {
+      if (verb !== 'patch' || !JSON.stringify(body).includes('"joiner.sh/disruption-command":null')) return
+      end()
+      for (const name of ['a', 'b'])
+        cluster.edit('nodeclaims', name, { metadata: { annotations: { 'joiner.sh/disruption-command': 'drift-1' } } })
+    })
+    await undoCommand(deps, workOn(['a', 'b']))
+    for (const name of ['a', 'b'])
+      expect(cluster.object('nodeclaims', name)?.metadata.annotations['joiner.sh/disruption-command']).toBe('drift-1')
+  })
+
   test.each([
     ['another command has taken', { 'joiner.sh/replacement-for': 'drift-1' }],
     ['is a node like any other by now', { 'joiner.sh/replacement-for': null }],
