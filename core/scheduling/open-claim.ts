@@ -4,7 +4,7 @@ import { unclaimable } from '../requirements/claim-requirements.ts'
 import { labels } from '../requirements/labels.ts'
 import { inValues, type Requirement } from '../requirements/requirement.ts'
 import { incompatibility, isCompatible, merge, type Requirements } from '../requirements/requirements.ts'
-import { mergeResources, minResources, noResources, type Resources } from '../resources.ts'
+import { mergeResources, noResources, type Resources } from '../resources.ts'
 import { untolerated } from '../taints.ts'
 import { entryOf } from '../values/records.ts'
 import type { DaemonGroup } from './daemon-overhead.ts'
@@ -31,163 +31,121 @@ interface NarrowedRequirements {
   readonly node: Requirements
 }
 
-/** Topology as a claim queries and updates it. */
+/** What a claim asks of topology: the node's requirements, the pod's own included, narrowed to what all rules about the pod allow. */
 export interface ClaimTopology {
-  /** Returns the node's requirements, the pod's own included, narrowed to what all rules about the pod allow. */
   narrow(pod: Pod, taints: readonly Taint[], wanted: NarrowedRequirements): TopologyAnswer
-  register(hostname: string): void
-  record(pod: Pod, taints: readonly Taint[], node: Requirements): void
 }
 
 export interface ClaimSettings {
   readonly topology: ClaimTopology
-  readonly reservations: Pick<Reservations, 'ask' | 'hold'>
+  readonly reservations: Pick<Reservations, 'ask'>
   readonly wellKnown: ReadonlySet<string>
-}
-
-interface Fit {
-  readonly requirements: Requirements
-  readonly types: readonly InstanceType[]
-  readonly requests: Resources
-  readonly reservations: ReadonlySet<string>
-}
-
-/** A pod that the claim's taints, labels and volume limits admit. */
-interface Admitted {
-  readonly types: readonly InstanceType[]
-  /** The claim's requirements with the pod's. */
-  readonly base: Requirements
   readonly relaxMinValues: boolean
 }
 
-/** The pool's properties that a claim needs. */
-export interface ClaimPool {
+/** A NodeClaim in the making: what its pool and the pods on it leave. */
+export interface OpenClaim {
+  readonly hostname: string
   readonly taints: readonly Taint[]
-  readonly requirements: Requirements
   readonly groups: readonly DaemonGroup[]
+  readonly requirements: Requirements
+  readonly types: readonly InstanceType[]
+  /** Of its pods. */
+  readonly requests: Resources
+  readonly ports: readonly ContainerPort[]
+  readonly volumes: VolumesByDriver
+}
+
+/** What a claim becomes with one more pod. */
+interface Fit extends Pick<OpenClaim, 'requirements' | 'types' | 'requests' | 'volumes'> {
+  readonly reservations: ReadonlySet<string>
 }
 
 const refuse = (cause: () => PoolRefusal): Refusal => ({ cause })
 
-/** A claim without pods. */
-interface NewClaim {
-  readonly hostname: string
-  readonly types: readonly InstanceType[]
+/** Returns a claim without pods. `requirements`: its pool's. */
+export function newClaim({
+  hostname,
+  requirements,
+  ...pool
+}: Pick<OpenClaim, 'hostname' | 'taints' | 'groups' | 'requirements' | 'types'>): OpenClaim {
+  const own = merge(requirements, [inValues(labels.hostname, [hostname])])
+  return { ...pool, hostname, requirements: own, requests: noResources, ports: [], volumes: {} }
 }
 
-/** A NodeClaim in the making: the instance types of a pool that its pods leave. */
-export class OpenClaim<Pool extends ClaimPool = ClaimPool> {
-  readonly pool: Pool
-  readonly hostname: string
-  readonly pods: Pod[] = []
-  readonly #settings: ClaimSettings
-  readonly #ports: ContainerPort[] = []
-  #requirements: Requirements
-  #types: readonly InstanceType[]
-  #requests: Resources = noResources
-  #volumes: VolumesByDriver = {}
-
-  constructor(pool: Pool, { hostname, types }: NewClaim, settings: ClaimSettings) {
-    this.pool = pool
-    this.hostname = hostname
-    this.#settings = settings
-    this.#requirements = merge(pool.requirements, [inValues(labels.hostname, [hostname])])
-    this.#types = types
+/** Returns what the claim becomes if a remaining type takes the pod with the others (reference/karpenter-core.md 3.5), else why none does. */
+export function fitOf(claim: OpenClaim, trial: Trial, settings: ClaimSettings): Fit | Refusal {
+  const { wellKnown } = settings
+  const taints = untolerated(claim.taints, trial.pod.tolerations)
+  if (taints.length > 0) return refuse(() => ({ kind: 'taints', taints }))
+  const volumes = unionOfVolumes(claim.volumes, trial.volumes)
+  const types = Object.keys(trial.volumes).length === 0 ? claim.types : attaching(claim.types, volumes)
+  if (types.length === 0) return refuse(() => attachmentRefusal(claim.types, volumes))
+  const own = claim.requirements
+  if (!isCompatible(own, trial.requirements, wellKnown))
+    return refuse(() => incompatible('pod', { own, wanted: trial.requirements, wellKnown }))
+  const base = merge(own, trial.requirements.values())
+  const problem = unclaimable(base)
+  if (problem !== undefined) return refuse(() => ({ kind: 'unclaimable', by: 'pod', problem }))
+  const admitted = { ...claim, types, requirements: base, volumes }
+  let found: Fit | Refusal = refuse(() => ({ kind: 'not-tried-again' }))
+  for (const alternative of trial.alternatives) {
+    found = fitWith(admitted, { ...trial, alternative }, settings)
+    if (!('cause' in found)) break
   }
+  return found
+}
 
-  get requirements(): Requirements {
-    return this.#requirements
-  }
+/** As `fitOf`, with one alternative of the pod's volumes. Topology comes last: it may choose one of several domains. */
+function fitWith(
+  admitted: OpenClaim,
+  { pod, strict, alternative }: Pick<Trial, 'pod' | 'strict'> & { readonly alternative: Requirements },
+  { topology, reservations, wellKnown, relaxMinValues }: ClaimSettings,
+): Fit | Refusal {
+  const { hostname, taints, groups, types, volumes, requirements: base } = admitted
+  if (!isCompatible(base, alternative, wellKnown))
+    return refuse(() => incompatible('volumes', { own: base, wanted: alternative, wellKnown }))
+  const withVolumes = merge(base, alternative.values())
+  const problem = unclaimable(withVolumes)
+  if (problem !== undefined) return refuse(() => ({ kind: 'unclaimable', by: 'volumes', problem }))
+  const answer = topology.narrow(pod, taints, { pod: strict, node: withVolumes })
+  if (answer.kind === 'unsatisfiable') return refuse(answer.cause)
+  if (!isCompatible(withVolumes, answer.requirements, wellKnown))
+    return refuse(() => incompatible('topology', { own: withVolumes, wanted: answer.requirements, wellKnown }))
+  const narrowed = merge(withVolumes, answer.requirements.values())
+  const tooNarrow = unclaimable(narrowed)
+  if (tooNarrow !== undefined) return refuse(() => ({ kind: 'unclaimable', by: 'topology', problem: tooNarrow }))
+  const requests = mergeResources(admitted.requests, pod.requests)
+  const filtered = filterTypes(types, {
+    groups,
+    requirements: narrowed,
+    podRequests: pod.requests,
+    requests,
+    hostPorts: pod.hostPorts,
+    usedPorts: admitted.ports,
+    relaxMinValues,
+    wellKnown,
+  })
+  if (filtered.kind === 'none') return refuse(filtered.cause)
+  const lowered = withMinValues(narrowed, filtered.lowered)
+  const reserved = reservations.ask(hostname, filtered.types, lowered)
+  if (reserved.kind === 'refused')
+    return { cause: () => ({ kind: 'reservation', problem: reserved.problem }), isDeferred: reserved.isDeferred }
+  return { requirements: lowered, types: filtered.types, requests, volumes, reservations: reserved.ids }
+}
 
-  get types(): readonly InstanceType[] {
-    return this.#types
-  }
+interface Pair {
+  readonly own: Requirements
+  readonly wanted: Requirements
+  readonly wellKnown: ReadonlySet<string>
+}
 
-  /** Returns requests of its pods, and of the daemons that every remaining type would carry. */
-  get requestsWithDaemons(): Resources {
-    const left = new Set(this.#types)
-    const alive = this.pool.groups.filter(({ types }) => types.some((type) => left.has(type)))
-    return mergeResources(this.#requests, minResources(...alive.map(({ overhead }) => overhead)))
-  }
-
-  /** Adds the pod if a remaining type takes it with the others (reference/karpenter-core.md 3.5). Returns undefined when it was added. */
-  add(trial: Trial, relaxMinValues = false): Refusal | undefined {
-    const { pod } = trial
-    const { wellKnown } = this.#settings
-    const taints = untolerated(this.pool.taints, pod.tolerations)
-    if (taints.length > 0) return refuse(() => ({ kind: 'taints', taints }))
-    const volumes = unionOfVolumes(this.#volumes, trial.volumes)
-    const types = Object.keys(trial.volumes).length === 0 ? this.#types : attaching(this.#types, volumes)
-    if (types.length === 0) return refuse(() => attachmentRefusal(this.#types, volumes))
-    const own = this.#requirements
-    if (!isCompatible(own, trial.requirements, wellKnown))
-      return refuse(() => this.#incompatible('pod', own, trial.requirements))
-    const base = merge(own, trial.requirements.values())
-    const problem = unclaimable(base)
-    if (problem !== undefined) return refuse(() => ({ kind: 'unclaimable', by: 'pod', problem }))
-    let refusal: Refusal | undefined
-    for (const alternative of trial.alternatives) {
-      const fit = this.#fit(trial, alternative, { types, base, relaxMinValues })
-      if (!('cause' in fit)) {
-        this.#commit(pod, fit, volumes)
-        return undefined
-      }
-      refusal = fit
-    }
-    return refusal
-  }
-
-  /** Whether the pod fits with this alternative of its volumes. Topology comes last: it may choose one of several domains. */
-  #fit({ pod, strict }: Trial, alternative: Requirements, { types, base, relaxMinValues }: Admitted): Fit | Refusal {
-    const { wellKnown, topology, reservations } = this.#settings
-    if (!isCompatible(base, alternative, wellKnown))
-      return refuse(() => this.#incompatible('volumes', base, alternative))
-    const withVolumes = merge(base, alternative.values())
-    const problem = unclaimable(withVolumes)
-    if (problem !== undefined) return refuse(() => ({ kind: 'unclaimable', by: 'volumes', problem }))
-    const answer = topology.narrow(pod, this.pool.taints, { pod: strict, node: withVolumes })
-    if (answer.kind === 'unsatisfiable') return refuse(answer.cause)
-    if (!isCompatible(withVolumes, answer.requirements, wellKnown))
-      return refuse(() => this.#incompatible('topology', withVolumes, answer.requirements))
-    const narrowed = merge(withVolumes, answer.requirements.values())
-    const tooNarrow = unclaimable(narrowed)
-    if (tooNarrow !== undefined) return refuse(() => ({ kind: 'unclaimable', by: 'topology', problem: tooNarrow }))
-    const requests = mergeResources(this.#requests, pod.requests)
-    const filtered = filterTypes(types, {
-      groups: this.pool.groups,
-      requirements: narrowed,
-      podRequests: pod.requests,
-      requests,
-      hostPorts: pod.hostPorts,
-      usedPorts: this.#ports,
-      relaxMinValues,
-      wellKnown,
-    })
-    if (filtered.kind === 'none') return refuse(filtered.cause)
-    const lowered = withMinValues(narrowed, filtered.lowered)
-    const reserved = reservations.ask(this.hostname, filtered.types, lowered)
-    if (reserved.kind === 'refused')
-      return { cause: () => ({ kind: 'reservation', problem: reserved.problem }), isDeferred: reserved.isDeferred }
-    return { requirements: lowered, types: filtered.types, requests, reservations: reserved.ids }
-  }
-
-  /** `own` cannot meet `wanted`. */
-  #incompatible(by: 'pod' | 'volumes' | 'topology', own: Requirements, wanted: Requirements): PoolRefusal {
-    const problem = incompatibility(own, wanted, this.#settings.wellKnown) ?? { kind: 'disjoint', pairs: [] }
-    return { kind: 'incompatible', by, problem }
-  }
-
-  #commit(pod: Pod, fit: Fit, volumes: VolumesByDriver): void {
-    const { topology, reservations } = this.#settings
-    this.pods.push(pod)
-    this.#types = fit.types
-    this.#requests = fit.requests
-    this.#requirements = fit.requirements
-    this.#volumes = volumes
-    this.#ports.push(...pod.hostPorts)
-    topology.register(this.hostname)
-    topology.record(pod, this.pool.taints, fit.requirements)
-    reservations.hold(this.hostname, fit.reservations)
+/** `own` cannot meet `wanted`. */
+function incompatible(by: 'pod' | 'volumes' | 'topology', { own, wanted, wellKnown }: Pair): PoolRefusal {
+  return {
+    kind: 'incompatible',
+    by,
+    problem: incompatibility(own, wanted, wellKnown) ?? { kind: 'disjoint', pairs: [] },
   }
 }
 

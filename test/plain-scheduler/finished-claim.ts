@@ -4,11 +4,10 @@ import type { Pod } from '../../core/objects.ts'
 import { labels } from '../../core/requirements/labels.ts'
 import { inValues } from '../../core/requirements/requirement.ts'
 import { merge, type Requirements, serializeAll } from '../../core/requirements/requirements.ts'
-import type { OpenClaim } from '../../core/scheduling/open-claim.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import type { UnschedulableCause } from '../../core/scheduling/unschedulable.ts'
 import { claimRequirements, orderByPrice } from './claim-requirements.ts'
-import type { PoolTemplate } from './pool-template.ts'
+import type { PlainClaim } from './open-claim.ts'
 
 export interface FinishingSettings {
   readonly maxInstanceTypes: number
@@ -23,14 +22,14 @@ export type FinishedClaim =
 
 /** The NodeClaim that a claim in the making becomes, or why it cannot be one (reference/karpenter-core.md 3.12-3.14). */
 export function finished(
-  open: OpenClaim<PoolTemplate>,
+  open: PlainClaim,
   pods: readonly Pod[],
   reserved: ReadonlySet<string>,
   settings: FinishingSettings,
 ): FinishedClaim {
   const { wellKnown, maxInstanceTypes } = settings
-  const wanted = settled(open.requirements, reserved, settings)
-  const byName = [...open.types].sort((a, b) => (a.name < b.name ? -1 : 1))
+  const wanted = settled(open.now.requirements, reserved, settings)
+  const byName = [...open.now.types].sort((a, b) => (a.name < b.name ? -1 : 1))
   const types = orderByPrice(byName, wanted, wellKnown).slice(0, maxInstanceTypes)
   const short = settings.relaxMinValues ? [] : [...minValues(types, wanted).unsatisfied.keys()].sort()
   if (short.length > 0)

@@ -3,7 +3,7 @@ import { maxInstanceTypes } from '../../core/node-pool/node-claim-template.ts'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
 import { labels, wellKnownLabels } from '../../core/requirements/labels.ts'
-import { type ClaimSettings, OpenClaim, type Refusal } from '../../core/scheduling/open-claim.ts'
+import type { Refusal } from '../../core/scheduling/open-claim.ts'
 import { relax } from '../../core/scheduling/relaxation.ts'
 import { Reservations } from '../../core/scheduling/reservations.ts'
 import type {
@@ -17,6 +17,7 @@ import { type Trial, trialOf } from '../../core/scheduling/trial.ts'
 import type { UnschedulableCause } from '../../core/scheduling/unschedulable.ts'
 import { ExistingNode } from './existing-node.ts'
 import { finished } from './finished-claim.ts'
+import { type PassSettings, PlainClaim } from './open-claim.ts'
 import { PoolTemplate } from './pool-template.ts'
 import { compareText, PodQueue } from './queue.ts'
 import { Topology, type TopologyInput } from './topology.ts'
@@ -50,10 +51,10 @@ class Pass {
   readonly #nodes: readonly ExistingNode[]
   /** Those with instance types, in the order in which they are tried. */
   readonly #pools: readonly PoolTemplate[]
-  readonly #claims: OpenClaim<PoolTemplate>[] = []
+  readonly #claims: PlainClaim[] = []
   /** The group that the pods of a claim must be of. */
-  readonly #apart = new Map<OpenClaim, string>()
-  readonly #settings: ClaimSettings & { readonly topology: Topology; readonly reservations: Reservations }
+  readonly #apart = new Map<PlainClaim, string>()
+  readonly #settings: PassSettings
   readonly #prefersNoSchedule: boolean
   readonly #relaxMinValues: boolean
   /** Pods as they came, by the relaxed forms that were placed. */
@@ -157,13 +158,13 @@ class Pass {
       }
       this.#hostnames += 1
       const hostname = `hostname-placeholder-${String(this.#hostnames).padStart(4, '0')}`
-      const claim = new OpenClaim(pool, { hostname, types: allowed.types }, this.#settings)
+      const claim = new PlainClaim(pool, { hostname, types: allowed.types }, this.#settings)
       const refusal = claim.add(trial, this.#relaxMinValues)
       if (refusal === undefined) {
         this.#claims.push(claim)
         if (apart !== undefined) this.#apart.set(claim, apart)
         pool.minValuesRelaxed = isRelaxed(claim)
-        pool.spend(claim.types)
+        pool.spend(claim.now.types)
         return undefined
       }
       refusals.push(refusal)
@@ -180,7 +181,7 @@ class Pass {
     const failed: UnschedulablePod[] = []
     for (const claim of this.#claims) {
       const pods = claim.pods.map(this.#original)
-      const done = finished(claim, pods, this.#settings.reservations.held(claim.hostname), {
+      const done = finished(claim, pods, this.#settings.reservations.held(claim.now.hostname), {
         maxInstanceTypes: this.#options.maxInstanceTypes ?? maxInstanceTypes,
         relaxMinValues: this.#relaxMinValues,
         reservationIdLabel: reservationIdLabel(this.#options),
@@ -233,9 +234,9 @@ function topologyOf(
 }
 
 /** Whether a minValues of the pool had to come down. */
-function isRelaxed({ pool, requirements }: OpenClaim): boolean {
+function isRelaxed({ pool, now }: PlainClaim): boolean {
   return [...pool.requirements.values()].some(
-    ({ key, minValues: before }) => before !== undefined && (requirements.get(key)?.minValues ?? before) < before,
+    ({ key, minValues: before }) => before !== undefined && (now.requirements.get(key)?.minValues ?? before) < before,
   )
 }
 

@@ -2,7 +2,7 @@ import { labels } from '../../requirements/labels.ts'
 import { inValues, requirement } from '../../requirements/requirement.ts'
 import { merge } from '../../requirements/requirements.ts'
 import type { PoolIndex } from '../offerings/pool-index.ts'
-import { type ClaimTopology, OpenClaim, type Refusal } from '../open-claim.ts'
+import { type ClaimTopology, fitOf, newClaim, type Refusal } from '../open-claim.ts'
 import { type Level, levelOf, withoutRules } from '../solver/pod-shapes.ts'
 import type { Waiting } from '../solver/waiting-pods.ts'
 import { choiceOf } from '../topology/concern.ts'
@@ -69,16 +69,20 @@ export class Explanations {
       reservations: {
         ask: (...question: Parameters<NonNullable<typeof reservations>['ask']>) =>
           reservations?.ask(...question) ?? { kind: 'reserve' as const, ids: new Set<string>() },
-        hold: () => {},
       },
       wellKnown,
+      relaxMinValues: options.minValuesPolicy === 'BestEffort',
     }
-    const hostname = 'hostname-placeholder-0000'
-    const claim = new OpenClaim(asTemplate(pool), { hostname, types: typesOf(pool, pool.withinLimits) }, settings)
+    const claim = newClaim({
+      ...asTemplate(pool),
+      hostname: 'hostname-placeholder-0000',
+      types: typesOf(pool, pool.withinLimits),
+    })
     // The level's pod represents all of its shape, whatever they request.
     const pod = { ...level.pod, requests: one.pod.requests }
     const trial = trialOf(pod, one.volumes, options.preferencePolicy === 'Ignore')
-    return claim.add(trial, options.minValuesPolicy === 'BestEffort') ?? { cause: () => ({ kind: 'not-tried-again' }) }
+    const fit = fitOf(claim, trial, settings)
+    return 'cause' in fit ? fit : { cause: () => ({ kind: 'not-tried-again' }) }
   }
 
   #topology(level: Level): ClaimTopology {
@@ -106,8 +110,6 @@ export class Explanations {
         }
         return { kind: 'narrowed', requirements: merge(node, added) }
       },
-      register: () => {},
-      record: () => {},
     }
   }
 }

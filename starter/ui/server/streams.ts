@@ -67,11 +67,6 @@ export class Streams {
     this.#sendMissing()
   }
 
-  /** Sends the whole view, after a gap in the changes. */
-  gap(): void {
-    for (const client of this.#clients) this.#sendView(client)
-  }
-
   /** Sends a sign of life, and ends clients that read nothing. */
   beat(): void {
     const now = this.#now()
