@@ -2,7 +2,7 @@ import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
 import type { PlanSummary } from '../activities/disruption/contract.ts'
 import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../core/disruption/plan/plan-requests.ts'
 import type { DetailedLife } from '../core/history/details.ts'
-import type { DrainWaits } from '../core/node-claim/drain-waits.ts'
+import type { OwnState } from '../core/history/headline.ts'
 import type { ForceFinishRequest, HoldRequest, ReleaseRequest, RetryRequest } from '../core/node-claim/node-requests.ts'
 import type { PauseRequest, ResumeRequest } from '../core/pauses/pause-requests.ts'
 import type { Pause } from '../core/pauses/pauses.ts'
@@ -110,11 +110,8 @@ export const holdUpdate = defineUpdate<NodeAnswer, [HoldRequest | null]>('hold')
 export const releaseUpdate = defineUpdate<NodeAnswer, [ReleaseRequest | null]>('release')
 export const forceFinishUpdate = defineUpdate<NodeAnswer, [ForceFinishRequest]>('forceFinish')
 
-export interface LifecycleStatus
-  extends Pick<DetailedLife, 'phase' | 'sinceMs' | 'waitingFor' | 'lastCapacityFailure' | 'hold' | 'refused'> {
+export interface LifecycleStatus extends OwnState, Pick<DetailedLife, 'refused'> {
   readonly attempt: number
-  /** What holds up the drain, and since when: pods with their PodDisruptionBudgets or annotations, and volumes. */
-  readonly drain?: DrainWaits
 }
 
 export const lifecycleStatusQuery = defineQuery<LifecycleStatus>('status')

@@ -2,8 +2,8 @@
 import { buffersOf, realPods } from '../capacity-buffer/buffer-pods.ts'
 import { conditionOf, isTrue, nodeGone } from '../conditions.ts'
 import type { DisruptionReason } from '../disruption/command.ts'
-import { expiryDue } from '../node-claim/lifecycle.ts'
-import { type NodeRules, repairOf } from '../node-claim/node-health.ts'
+import { type ExpiringClaim, expiryDue } from '../node-claim/lifecycle.ts'
+import { type NodeRules, noNodeRules, repairOf } from '../node-claim/node-health.ts'
 import type { Condition, Node, NodeClaim } from '../objects.ts'
 import { annotations, labels, wellKnownLabels } from '../requirements/labels.ts'
 import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
@@ -161,18 +161,31 @@ function isCommon(key: string): boolean {
   )
 }
 
-/** Returns why a NodeClaim is being deleted, by what it and its Node say; undefined when it is not. */
-export function deathOf(claim: NodeClaim, node: Node | undefined, rules: NodeRules): Death | undefined {
-  const { deletionTimestamp, annotations: own } = claim.metadata
-  if (deletionTimestamp === undefined) return undefined
-  const deletedMs = Date.parse(deletionTimestamp)
+/** As much of a NodeClaim as says why it leaves. */
+export interface LeavingClaim extends ExpiringClaim {
+  readonly status: Pick<NodeClaim['status'], 'conditions'>
+}
+
+/** Returns why a NodeClaim leaves by the marks of whoever has it leave, also before it is deleted; undefined when it has none. */
+export function announcedDeath({ metadata, status }: Omit<LeavingClaim, 'spec'>): Death | undefined {
+  const { annotations: own } = metadata
   const announced = own[annotations.interrupted]
   if (announced !== undefined) return because('interrupted', announced)
   if (own[annotations.cancelledAt] !== undefined) return because('cancelled', 'cancelled in Temporal')
   const command = own[annotations.disruptionCommand]
-  const disrupted = conditionOf(claim.status.conditions, 'DisruptionReason')
-  if (command !== undefined && disrupted !== undefined && isDisruptionReason(disrupted.reason))
-    return { kind: 'disruption', command, reason: disrupted.reason }
+  const disrupted = conditionOf(status.conditions, 'DisruptionReason')
+  return command !== undefined && disrupted !== undefined && isDisruptionReason(disrupted.reason)
+    ? { kind: 'disruption', command, reason: disrupted.reason }
+    : undefined
+}
+
+/** Returns why a NodeClaim is being deleted, by what it and its Node say; undefined when it is not. */
+export function deathOf(claim: LeavingClaim, node?: Node, rules: NodeRules = noNodeRules): Death | undefined {
+  const { deletionTimestamp, annotations: own } = claim.metadata
+  if (deletionTimestamp === undefined) return undefined
+  const deletedMs = Date.parse(deletionTimestamp)
+  const announced = announcedDeath(claim)
+  if (announced !== undefined) return announced
   const expiry = expiryDue(claim, deletedMs)
   // A time of deletion has whole seconds.
   if (expiry !== undefined && expiry < deletedMs + 1000) return expired(expiry)

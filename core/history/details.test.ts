@@ -28,8 +28,9 @@ const life: DetailedLife = {
 }
 
 test('the details of a node that rests say what it is, why it exists, what happened and what to type', () => {
-  expect(lifecycleDetails(life)).toBe(`**Ready** since 2026-01-01T00:00:50Z, waits for a change
+  expect(lifecycleDetails(life)).toBe(`**Ready since 2026-01-01T00:00:50Z**
 
+- Waits for a change
 - Node aks-general-7kq2x
 - NodePool general
 - VM Standard\\_D4s\\_v5 spot westus2-2, \\$0.054 an hour
@@ -43,7 +44,7 @@ test('the details of a node that rests say what it is, why it exists, what happe
 **To type**
 
 - \`joiner why node aks-general-7kq2x\`
-- \`joiner node hold general-7kq2x --until 2h --reason TEXT\`
+- \`joiner node hold general-7kq2x --until 2h --reason WHY\`
 - \`joiner history node general-7kq2x\``)
 })
 
@@ -56,8 +57,8 @@ describe('the details', () => {
     ],
     [
       'of a retried launch',
-      { phase: 'Launching', lastCapacityFailure: 'no room' },
-      /\n- Last failed launch: no room\n[^]*joiner node retry general-7kq2x/,
+      { phase: 'Launching', waitingFor: 'a VM', lastCapacityFailure: 'no room' },
+      /^\*\*Launching since 2026-01-01T00:00:50Z: a VM\*\*\n[^]*\n- Last failed launch: no room\n[^]*\n- try at once: `joiner node retry general-7kq2x`\n/,
     ],
     [
       'of a replacement',
@@ -67,7 +68,7 @@ describe('the details', () => {
     [
       'of a held node',
       { hold: 'held until released by alice: debugging' },
-      /\n- The NodeClaim is held until released by alice: debugging\n/,
+      /^\*\*Ready since 2026-01-01T00:00:50Z: held until released by alice: debugging\*\*\n[^]*\n- end the hold: `joiner node release general-7kq2x`\n/,
     ],
     [
       'of a lifecycle whose cancellation was refused',
@@ -76,13 +77,31 @@ describe('the details', () => {
     ],
     [
       'of a drain',
-      { phase: 'Draining', facts: { ...life.facts, went: { kind: 'expired', message: 'expired at X' } } },
-      /\n- Goes: expired at X\n[^]*kubectl get pods -A --field-selector spec.nodeName=aks-general-7kq2x/,
+      {
+        phase: 'Draining',
+        waitingFor: 'pods to leave the Node',
+        facts: { ...life.facts, went: { kind: 'expired', message: 'expired at X' } },
+      },
+      /^\*\*Draining since 2026-01-01T00:00:50Z: expired at X: pods to leave the Node\*\*\n[^]*kubectl get pods -A --field-selector spec.nodeName=aks-general-7kq2x/,
+    ],
+    [
+      'of a drain that a PodDisruptionBudget holds',
+      {
+        phase: 'Draining',
+        drain: {
+          on: ['a', 'b'].map((pod) => ({
+            what: `evicting pod violates a PDB (Pod=shop/${pod}, PodDisruptionBudget=[shop/web])`,
+            sinceMs: start,
+          })),
+          more: 0,
+        },
+      },
+      /\*\*What helps\*\*\n\n- `kubectl edit pdb --namespace shop web`\n- as a last resort, without eviction: `joiner node force-finish general-7kq2x --reason WHY`\n\n/,
     ],
     [
       'of an ended lifecycle',
       { phase: 'Gone' },
-      /^\*\*Gone\*\* since 2026-01-01T00:00:50Z\n[^]*\*\*To type\*\*\n\n- `joiner history node general-7kq2x`$/,
+      /^\*\*Gone since 2026-01-01T00:00:50Z\*\*\n[^]*\*\*To type\*\*\n\n- `joiner history node general-7kq2x`$/,
     ],
   ])('%s', (_, change, expected) => {
     expect(lifecycleDetails({ ...life, ...change })).toMatch(expected)

@@ -1,23 +1,15 @@
 // What the Temporal UI shows of a lifecycle as its current details, for somebody who knows Kubernetes and not Temporal.
-import type { Phase } from '../node-claim/phase.ts'
 import { markdownCode, markdownText } from '../values/markdown.ts'
 import { timeText } from '../values/time.ts'
+import { headlineText, notesOf, type OwnState, type Remedy, remediesOf, stateOfLifecycle } from './headline.ts'
 import type { LifeFacts } from './life.ts'
 import { oneLine } from './record.ts'
 import { birthText, deathText, offeringText, priceText } from './texts.ts'
 import type { Moment } from './timeline.ts'
 
-export interface DetailedLife {
+export interface DetailedLife extends OwnState {
   readonly nodeClaim: string
   readonly facts: LifeFacts
-  readonly phase: Phase
-  /** Epoch ms. */
-  readonly sinceMs: number
-  /** What the lifecycle waits for, in words. */
-  readonly waitingFor: string
-  /** The hold on the NodeClaim at the last observation, in words. */
-  readonly hold?: string
-  readonly lastCapacityFailure?: string
   /** Why the last request or cancellation was refused. */
   readonly refused?: string
   /** The latest outcomes, the oldest first. */
@@ -28,49 +20,56 @@ const longest = 500
 
 /** Returns the current details of a lifecycle as Markdown. Names and messages in it are escaped. */
 export function lifecycleDetails(life: DetailedLife): string {
-  const { nodeClaim, facts, phase, sinceMs, waitingFor, hold, refused, lastCapacityFailure, outcomes } = life
+  const { nodeClaim, facts, phase, waitingFor, refused, lastCapacityFailure, outcomes } = life
+  const state = stateOfLifecycle(nodeClaim, life, facts.went && deathText(facts.went))
+  const [, ...otherNotes] = notesOf(state)
   return [
-    `**${phase}** since ${timeText(sinceMs)}${phase === 'Gone' ? '' : `, waits for ${plain(waitingFor)}`}`,
+    `**${plain(headlineText(state))}**`,
     '',
+    ...otherNotes.map((note) => `- ${plain(note)}`),
+    ...(phase === 'Ready' ? [`- Waits for ${plain(waitingFor)}`] : []),
     ...factLines(facts),
-    ...(hold === undefined ? [] : [`- The NodeClaim is ${plain(hold)}`]),
     ...(refused === undefined ? [] : [`- Refused: ${plain(refused)}`]),
     ...(lastCapacityFailure === undefined ? [] : [`- Last failed launch: ${plain(lastCapacityFailure)}`]),
+    ...section('What helps', remediesOf(state).map(remedyLine)),
     ...section(
       'What happened',
       outcomes.map(({ atMs, what }) => `- ${timeText(atMs)} ${plain(what)}`),
     ),
     ...section(
       'To type',
-      commandsOf(phase, nodeClaim, facts).map((command) => `- ${markdownCode(command)}`),
+      commandsOf(life).map((command) => remedyLine({ command })),
     ),
   ].join('\n')
 }
 
-function factLines({ nodePool, node, vms, came, went, attempts }: LifeFacts): readonly string[] {
+function factLines({ nodePool, node, vms, came, attempts }: LifeFacts): readonly string[] {
   const vm = vms.at(-1)
   return [
     ...(node === undefined ? [] : [`- Node ${plain(node)}`]),
     ...(nodePool === undefined ? [] : [`- NodePool ${plain(nodePool)}`]),
     ...(vm === undefined ? [] : [`- VM ${plain(offeringText(vm))}, ${plain(priceText(vm))}`]),
     `- Exists ${plain(birthText(came))}`.replace('Exists created', 'Created').replace('Exists replaces', 'Replaces'),
-    ...(went === undefined ? [] : [`- Goes: ${plain(deathText(went))}`]),
     ...(attempts > 1 ? [`- ${attempts} launch attempts`] : []),
   ]
 }
 
-function commandsOf(phase: Phase, nodeClaim: string, { node = nodeClaim }: LifeFacts): readonly string[] {
-  const history = `joiner history node ${nodeClaim}`
-  switch (phase) {
-    case 'Gone':
-      return [history]
-    case 'Ready':
-      return [`joiner why node ${node}`, `joiner node hold ${nodeClaim} --until 2h --reason TEXT`, history]
-    case 'Draining':
-      return [`joiner why node ${node}`, `kubectl get pods -A --field-selector spec.nodeName=${node}`, history]
-    default:
-      return [`joiner node show ${nodeClaim}`, `joiner node retry ${nodeClaim}`, history]
-  }
+/** What shows more of it, and what one may want of it without any trouble. */
+function commandsOf({ phase, nodeClaim, facts: { node = nodeClaim }, hold }: DetailedLife): readonly string[] {
+  const isReady = phase === 'Ready'
+  return [
+    ...(phase === 'Gone'
+      ? []
+      : [isReady || phase === 'Draining' ? `joiner why node ${node}` : `joiner node show ${nodeClaim}`]),
+    ...(isReady && hold === undefined ? [`joiner node hold ${nodeClaim} --until 2h --reason WHY`] : []),
+    ...(phase === 'Draining' ? [`kubectl get pods -A --field-selector spec.nodeName=${node}`] : []),
+    `joiner history node ${nodeClaim}`,
+  ]
+}
+
+function remedyLine({ what, command }: Remedy): string {
+  const words = what === undefined ? [] : [plain(what)]
+  return `- ${[...words, ...(command === undefined ? [] : [markdownCode(oneLine(command, longest))])].join(': ')}`
 }
 
 function section(title: string, lines: readonly string[]): readonly string[] {

@@ -10,6 +10,7 @@ import {
   nothingReported,
   podHold,
   type Refusal,
+  remedyFor,
   reportDistanceMs,
   sinceWhen,
   volumeHold,
@@ -28,29 +29,38 @@ const reported = (change: Partial<DrainReported>): DrainReported => ({ ...nothin
 
 describe('obstacles to a drain are named', () => {
   const refusal = (kind: Refusal['kind'], ...budgets: string[]): Refusal => ({ kind, message: 'said so', budgets })
-  it.each<[HoldCause, Refusal | undefined, string | undefined, boolean]>([
+  it.each<[HoldCause, Refusal | undefined, string | undefined, boolean, string?]>([
     [
       'eviction',
       refusal('budget', 'default/web'),
       'evicting pod violates a PDB (Pod=default/p, PodDisruptionBudget=[default/web])',
       true,
+      'kubectl edit pdb --namespace default web',
     ],
     [
       'eviction',
       refusal('manyBudgets', 'default/a', 'default/b'),
       'eviction does not support multiple PDBs (Pod=default/p, PodDisruptionBudget(s)=[default/a default/b])',
       true,
+      'kubectl edit pdb --namespace default a b',
     ],
     ['eviction', refusal('other'), 'evicting pod fails (Pod=default/p): said so', true],
     ['eviction', undefined, 'pod default/p is to be evicted', false],
-    ['doNotDisrupt', undefined, 'pod default/p has the annotation karpenter.sh/do-not-disrupt', true],
+    [
+      'doNotDisrupt',
+      undefined,
+      'pod default/p has the annotation karpenter.sh/do-not-disrupt',
+      true,
+      'kubectl annotate pod --namespace default p karpenter.sh/do-not-disrupt-',
+    ],
     ['terminating', undefined, 'pod default/p is terminating', false],
     ['forced', undefined, 'pod default/p is deleted by force, as the time of its NodeClaim ends', false],
     ['laterTier', undefined, undefined, false],
-  ])('%s', (cause, refused, what, isBlocked) => {
+  ])('%s', (cause, refused, what, isBlocked, remedy) => {
     const hold = podHold({ pod: samplePod('p'), cause }, refused)
     expect(hold?.what).toBe(what)
     expect(hold?.isBlocked ?? false).toBe(isBlocked)
+    expect(hold && remedyFor(hold)).toBe(remedy)
   })
 
   it('a volume, and names of any length within bounds', () => {
@@ -60,7 +70,9 @@ describe('obstacles to a drain are named', () => {
       nodeName: 'a',
       persistentVolumeName: 'data',
     })
-    expect(volumeHold(attachment('csi-1')).what).toBe('VolumeAttachment csi-1 of PersistentVolume data is not detached')
+    const hold = volumeHold(attachment('csi-1'))
+    expect(hold.what).toBe('VolumeAttachment csi-1 of PersistentVolume data is not detached')
+    expect(remedyFor(hold)).toBe('kubectl describe volumeattachment csi-1')
     const long = firstOf(
       sinceWhen(
         Array.from({ length: 9 }, (_, i) => volumeHold(attachment(`${i}`.repeat(253)))),
@@ -69,6 +81,8 @@ describe('obstacles to a drain are named', () => {
       ),
     )
     expect(long.more).toBe(4)
+    const cut = podHold({ pod: samplePod('p'), cause: 'eviction' }, refusal('budget', `default/${'x'.repeat(300)}`))
+    expect(cut && remedyFor(cut)).toBeUndefined()
     expect(JSON.stringify({ reported: { waits: long }, waits: long }).length).toBeLessThan(4096)
   })
 })

@@ -2,6 +2,7 @@
 import type { Pod } from '../objects.ts'
 import { podName } from '../pods/pod-rules.ts'
 import type { VolumeAttachment } from '../pods/related-objects.ts'
+import { annotations } from '../requirements/labels.ts'
 import { timeText } from '../values/time.ts'
 import type { HeldBy } from './drain.ts'
 
@@ -89,6 +90,33 @@ function refusalText(pod: string, { kind, message, budgets }: Refusal): string {
     case 'other':
       return `evicting pod fails (Pod=${pod}): ${message}`
   }
+}
+
+/** Returns the command that ends an obstacle, or that says why it does not end; undefined: there is none. Histories keep no more of it than its text. */
+export function remedyFor({ what }: Pick<DrainWait, 'what'>): string | undefined {
+  const [, budgets] = /PodDisruptionBudget(?:\(s\))?=\[([^\]]+)\]/.exec(what) ?? []
+  if (budgets !== undefined) return budgetCommand(budgets.split(' '))
+  const [, pod] = /^pod (\S+) has the annotation/.exec(what) ?? []
+  if (pod !== undefined) return unprotectCommand(pod)
+  const [, attachment] = /^VolumeAttachment (\S+) of/.exec(what) ?? []
+  return attachment === undefined ? undefined : volumeCommand(attachment)
+}
+
+/** Returns the command that edits PodDisruptionBudgets of one namespace, each as `namespace/name`. */
+export function budgetCommand(budgets: readonly string[]): string {
+  const [namespace = ''] = budgets[0]?.split('/') ?? []
+  return `kubectl edit pdb --namespace ${namespace} ${budgets.map((budget) => budget.split('/')[1]).join(' ')}`
+}
+
+/** Returns the command that ends the protection of a pod, as `namespace/name`, by its annotation. */
+export function unprotectCommand(pod: string): string {
+  const [namespace = '', name = ''] = pod.split('/')
+  return `kubectl annotate pod --namespace ${namespace} ${name} ${annotations.doNotDisrupt}-`
+}
+
+/** Returns the command that says why a volume is not detached. */
+export function volumeCommand(attachment: string): string {
+  return `kubectl describe volumeattachment ${attachment}`
 }
 
 /** The API server sets the deletion time to the end of the grace period. */

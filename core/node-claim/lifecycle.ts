@@ -195,14 +195,19 @@ export function registrationDeadline(claim: NodeClaim, limitMs: number = limits.
   return sinceMs + limitMs + awayMs(claim, sinceMs)
 }
 
+/** As much of a claim as its expiry follows from. */
+export interface ExpiringClaim extends Pick<NodeClaim, 'metadata'> {
+  readonly spec: Pick<NodeClaim['spec'], 'expireAfter'>
+}
+
 /** Returns when a claim is deleted for its age; undefined for one that never expires. */
-export function expiresAt(claim: NodeClaim): number | undefined {
+export function expiresAt(claim: ExpiringClaim): number | undefined {
   const lifetime = durationMs(claim.spec.expireAfter)
   return lifetime === undefined ? undefined : Date.parse(claim.metadata.creationTimestamp) + lifetime
 }
 
 /** Returns `expiresAt`, but not before the end of a hold that delays expiry as well; undefined while such a hold has no end. */
-export function expiryDue(claim: NodeClaim, now: number): number | undefined {
+export function expiryDue(claim: ExpiringClaim, now: number): number | undefined {
   const expiry = expiresAt(claim)
   const hold = holdOf(claim, now)
   if (expiry === undefined || hold?.expiry !== true) return expiry

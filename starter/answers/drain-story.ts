@@ -1,6 +1,7 @@
 import { conditionOf, isTrue } from '../../core/conditions.ts'
 import { evictionBlockedBy } from '../../core/disruption/budgets/pod-disruption-budgets.ts'
 import { drainPlan, type HeldBy } from '../../core/node-claim/drain.ts'
+import { volumeCommand } from '../../core/node-claim/drain-waits.ts'
 import { terminationDeadline } from '../../core/node-claim/lifecycle.ts'
 import { phaseOf } from '../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../core/objects.ts'
@@ -14,7 +15,8 @@ import { budgetRemedy, protectionRemedy } from './remedies.ts'
 export interface DrainStory {
   /** In the order in which it happens, a line each. */
   readonly lines: readonly string[]
-  readonly remedies: readonly string[]
+  /** What ends what keeps pods and volumes on it. */
+  readonly helps: readonly string[]
 }
 
 const mostNamed = 5
@@ -38,10 +40,10 @@ export function drainStory(facts: NodePicture): DrainStory | undefined {
     ...podLines(held),
     ...volumeLines(facts),
     ...said(claim),
-    deadline !== undefined && `pods that are left are deleted in time for ${timeText(deadline)}`,
+    deadline !== undefined && `pods that are left are deleted by ${timeText(deadline)}`,
     phase.phase === 'Terminating' && 'waits until Azure has deleted the VM',
   )
-  return { lines, remedies: remediesOf(facts, claim, held) }
+  return { lines, helps: helpsOf(facts, claim, held) }
 }
 
 function deadlineOf(claim: NodeClaim): number | undefined {
@@ -85,7 +87,7 @@ function said({ status: { conditions } }: NodeClaim): readonly string[] {
   })
 }
 
-function remediesOf(facts: NodePicture, { metadata, status }: NodeClaim, held: readonly HeldBy[]): readonly string[] {
+function helpsOf(facts: NodePicture, { status }: NodeClaim, held: readonly HeldBy[]): readonly string[] {
   const { budgets, now, drain } = facts
   const first = held.flatMap(({ pod, cause }): readonly string[] => {
     if (cause === 'doNotDisrupt') return [protectionRemedy(podName(pod), facts)]
@@ -102,13 +104,8 @@ function remediesOf(facts: NodePicture, { metadata, status }: NodeClaim, held: r
   const isDrained = isTrue(status.conditions, 'Drained')
   const attached = held.length === 0 || isDrained ? (drain?.attachments ?? []) : []
   const volumes = attached.map(
-    ({ metadata: own }) =>
-      `kubectl describe volumeattachment ${own.name} says why it is not detached; once nothing uses the disk: kubectl delete volumeattachment ${own.name}`,
+    ({ metadata: { name } }) =>
+      `${volumeCommand(name)} says why it is not detached; once nothing uses the disk: kubectl delete volumeattachment ${name}`,
   )
-  const remedies = [...new Set([...first, ...volumes])]
-  if (remedies.length === 0) return []
-  return [
-    ...remedies.slice(0, mostNamed),
-    `as a last resort, without eviction: joiner node force-finish ${metadata.name} --reason WHY`,
-  ]
+  return [...new Set([...first, ...volumes])].slice(0, mostNamed)
 }

@@ -3,6 +3,7 @@ import { consolidatableAt } from '../../core/disruption/consolidatable.ts'
 import { type BlockingPod, podDisruptionBudgetsOf, podsOf } from '../../core/disruption/verdicts/cause.ts'
 import { causeTitle } from '../../core/disruption/verdicts/cause-text.ts'
 import type { Move } from '../../core/disruption/verdicts/verdict.ts'
+import { headlineText, type NodeState, remediesOf, remedyText } from '../../core/history/headline.ts'
 import { holdOf, holdText } from '../../core/node-claim/hold.ts'
 import { isReady } from '../../core/node-claim/registration.ts'
 import type { NodeClaim } from '../../core/objects.ts'
@@ -18,10 +19,10 @@ import { type Document, type Part, section } from '../document/document.ts'
 import { ago, counted, monthly } from '../document/words.ts'
 import type { EventFacts } from '../picture/events.ts'
 import { gapLines } from '../picture/gaps.ts'
-import { headlineOf, headlineText, standingOf } from '../picture/headline.ts'
+import { standingOf, stateOf } from '../picture/headline.ts'
 import type { NodePicture } from '../picture/node-picture.ts'
 import { drainStory } from './drain-story.ts'
-import { remediesOf } from './remedies.ts'
+import { helpsOf } from './remedies.ts'
 
 /** A move with the text of its cause, as people and scripts read it. */
 export interface ShownMove extends Move {
@@ -85,30 +86,36 @@ export interface NodeReport {
 const oldMs = 11 * 60_000
 const mostEvents = 8
 
-export function nodeReport(facts: NodePicture): NodeReport {
+/** `own`: the state of its NodeClaim, where its lifecycle was asked as well. */
+export function nodeReport(facts: NodePicture, own?: NodeState): NodeReport {
   const { node, claim, verdict, lastPassMs, events } = facts
-  const own = (node ?? claim)?.metadata.labels ?? {}
+  const objects = stateOf({ node: node && standingOf(node), claim }, facts.now)
+  const state: NodeState = { ...objects, ...own, ...defined({ oddities: objects.oddities }) }
+  const known = (node ?? claim)?.metadata.labels ?? {}
   const moves = verdict?.moves ?? []
   const savingsForgone = Math.max(0, ...moves.map((move) => move.savingsForgone ?? 0))
   const active = facts.pods.filter(isActive)
   const drain = drainStory(facts)
+  // The hold is part of the state.
+  const others = moves.filter(({ cause }) => cause.kind !== 'held')
+  const helps = drain?.helps ?? helpsOf(others, facts)
   return {
     ...defined({
       node: node?.metadata.name,
       nodeClaim: claim?.metadata.name,
-      nodePool: own[labels.nodePool],
-      instanceType: own[labels.instanceType],
-      zone: own[labels.zone],
-      capacityType: own[labels.capacityType],
+      nodePool: known[labels.nodePool],
+      instanceType: known[labels.instanceType],
+      zone: known[labels.zone],
+      capacityType: known[labels.capacityType],
       price: verdict?.price,
       drain: drain?.lines,
       command: commandOf(facts),
       warning: warningOf(facts),
     }),
-    headline: headlineText(headlineOf({ node: node && standingOf(node), claim }, facts.now)),
+    headline: headlineText(state),
     pods: active.length,
     movingPods: active.filter(isReschedulable).length,
-    state: stateOf(facts),
+    state: stateLines(facts),
     pauses: pausesOf(facts),
     ...(verdict === undefined
       ? {}
@@ -120,12 +127,15 @@ export function nodeReport(facts: NodePicture): NodeReport {
           },
         }),
     ...(savingsForgone === 0 ? {} : { savingsForgone }),
-    remedies: drain?.remedies ?? remediesOf(moves, facts),
+    remedies: remediesOf({ ...state, ...(helps.length > 0 && helping(helps)) }).map(remedyText),
     again: againOf(facts),
     events: events.slice(0, mostEvents),
     notRead: gapLines(facts),
   }
 }
+
+/** What helps, where the cluster says more of it than the lifecycle does. */
+const helping = (helps: readonly string[]) => ({ isHeldUp: true, helps: helps.map((what) => ({ what })) })
 
 function deletionLines({ metadata: { deletionTimestamp, annotations: own } }: NodeClaim): readonly string[] {
   if (deletionTimestamp === undefined) return []
@@ -133,7 +143,7 @@ function deletionLines({ metadata: { deletionTimestamp, annotations: own } }: No
   return [`its NodeClaim is being deleted since ${deletionTimestamp}${why}`]
 }
 
-function stateOf(facts: NodePicture): readonly string[] {
+function stateLines(facts: NodePicture): readonly string[] {
   const { node, claim } = facts
   const lines: string[] = []
   if (node !== undefined) lines.push(isReady(node) ? 'ready' : 'not ready')
@@ -222,7 +232,7 @@ function againOf(facts: NodePicture): readonly string[] {
   const lines =
     wholeLoop === undefined
       ? ['when something changes in the cluster, and every 5 minutes']
-      : [`when disruption is resumed${wholeLoop.untilMs === undefined ? '' : ` (${timeText(wholeLoop.untilMs)})`}`]
+      : [`when disruption is resumed${wholeLoop.untilMs === undefined ? '' : `, at ${timeText(wholeLoop.untilMs)}`}`]
   const at = pool === undefined ? undefined : consolidatableAt(claim, pool)
   const holdEndMs = holdOf(claim, now)?.untilMs
   if (holdEndMs !== undefined) lines.push(`when the hold ends at ${timeText(holdEndMs)}, if nobody releases it before`)

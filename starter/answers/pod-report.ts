@@ -27,7 +27,7 @@ import type { EventFacts } from '../picture/events.ts'
 import { gapLines } from '../picture/gaps.ts'
 import type { PodPicture, WaitingFacts } from '../picture/pod-picture.ts'
 import { eventSection, movePart, nodeReport, type ShownMove, shownMove } from './node-report.ts'
-import { budgetText, remediesOf } from './remedies.ts'
+import { budgetText, helpsOf } from './remedies.ts'
 
 /** Why a pod waits, or what it means for its node. */
 export interface PodReport {
@@ -76,7 +76,7 @@ export function podReport(facts: PodPicture): PodReport {
     budgets: own.map(budgetText),
     ...(moving(facts) ? { evictionCost: evictionCost(pod) } : {}),
     costFrom: costFrom(facts),
-    remedies: node === undefined ? waitingRemedies(facts) : remediesOf(moves, node),
+    remedies: node === undefined ? waitingRemedies(facts) : helpsOf(moves, node),
     events: events.slice(0, mostEvents),
     notRead: [...new Set([...gapLines(facts), ...(report?.notRead ?? [])])],
   }

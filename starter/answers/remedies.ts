@@ -1,4 +1,5 @@
 import type { Move } from '../../core/disruption/verdicts/verdict.ts'
+import { budgetCommand, unprotectCommand } from '../../core/node-claim/drain-waits.ts'
 import { type Pause, scopeOf } from '../../core/pauses/pauses.ts'
 import { protectedUntil } from '../../core/pods/do-not-disrupt.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
@@ -8,7 +9,7 @@ import type { CountedBudget } from '../picture/from-cluster.ts'
 import type { NodePicture } from '../picture/node-picture.ts'
 
 /** What would let the node go, in the order of its moves, each once; none: nothing has to be done, or nothing can. */
-export function remediesOf(moves: readonly Move[], facts: NodePicture): readonly string[] {
+export function helpsOf(moves: readonly Move[], facts: NodePicture): readonly string[] {
   return [...new Set(moves.flatMap((move) => remedyOf(move, facts)))]
 }
 
@@ -76,10 +77,9 @@ const nameOf = ({ metadata }: Pick<CountedBudget, 'metadata'>) => `${metadata.na
 /** Returns how the protection of a pod of the node is lifted. */
 export function protectionRemedy(name: string, { pods, now }: Pick<NodePicture, 'pods' | 'now'>): string {
   const pod = pods.find((one) => podName(one) === name)
-  const [namespace = '', own = ''] = name.split('/')
   const until = pod === undefined ? undefined : protectedUntil(pod)
   const wait = until === undefined || until <= now ? '' : `, or wait until ${timeText(until)}, when it ends by itself`
-  return `kubectl annotate pod --namespace ${namespace} ${own} ${annotations.doNotDisrupt}-${wait}`
+  return `${unprotectCommand(name)}${wait}`
 }
 
 /** Returns how a PodDisruptionBudget lets pods go. */
@@ -87,7 +87,7 @@ export function budgetRemedy(name: string, budget: CountedBudget | undefined): s
   if (budget === undefined) return `PodDisruptionBudget ${name} is gone by now; the next evaluation sees it`
   if (budget.disruptionsAllowed > 0)
     return `PodDisruptionBudget ${name} lets ${budget.disruptionsAllowed} go by now; the next evaluation sees it`
-  return `${budgetText(budget)}; let more of its pods be ready, or let it allow one to be missing (kubectl edit pdb --namespace ${budget.metadata.namespace} ${budget.metadata.name})`
+  return `${budgetText(budget)}; let more of its pods be ready, or let it allow one to be missing (${budgetCommand([name])})`
 }
 
 /** `PodDisruptionBudget shop/web (minAvailable 2): 2 of 2 pods are healthy, 2 have to be, so none may go`. */

@@ -22,7 +22,7 @@ export interface Gaps {
 /** Returns what is missing, those of one reason on one line: `pods, nodes: no right to read it; ask for ...`. */
 export function missingLines(missing: readonly Missing[]): readonly string[] {
   const groups = Map.groupBy(missing, ({ why, remedy, asOfMs }) =>
-    [`${why}${asOfMs === undefined ? '' : ` (shown as of ${timeText(asOfMs)})`}`, remedy].join('; '),
+    [`${why}${asOfMs === undefined ? '' : `, shown as it was at ${timeText(asOfMs)}`}`, remedy].join('; '),
   )
   return [...groups].map(([said, group]) => {
     const names = [...new Set(group.map(({ what }) => what))].join(', ')

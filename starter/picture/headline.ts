@@ -1,16 +1,14 @@
 import { conditionOf, whyUnowned } from '../../core/conditions.ts'
+import { announcedDeath, deathOf, type LeavingClaim } from '../../core/history/claim-facts.ts'
+import type { NodeState } from '../../core/history/headline.ts'
+import { deathText } from '../../core/history/texts.ts'
 import { holdOf, holdText } from '../../core/node-claim/hold.ts'
 import { type Phase, phaseOf } from '../../core/node-claim/phase.ts'
-import type { Node, NodeClaim } from '../../core/objects.ts'
+import type { Node } from '../../core/objects.ts'
 import { annotations, taintKeys } from '../../core/requirements/labels.ts'
-import { timeText } from '../../core/values/time.ts'
+import { defined } from '../../core/values/defined.ts'
 
-/** As much of a NodeClaim as its headline follows from. */
-export interface HeadlineClaim extends Pick<NodeClaim, 'metadata'> {
-  readonly status: Pick<NodeClaim['status'], 'conditions'>
-}
-
-/** As much of a Node. */
+/** As much of a Node as its state follows from. */
 export interface NodeStanding {
   readonly metadata: Pick<Node['metadata'], 'creationTimestamp' | 'deletionTimestamp'>
   readonly isDisrupted: boolean
@@ -19,17 +17,13 @@ export interface NodeStanding {
   readonly notReady?: string
 }
 
-/** What is said first of a node, wherever it is shown. */
-export interface Headline {
+/** The state of a node as its objects describe it. */
+export interface ObjectState extends NodeState {
   /** `Unmanaged`: it has no NodeClaim. */
   readonly phase: Exclude<Phase, 'Gone'> | 'Unmanaged'
-  /** Epoch ms. */
-  readonly sinceMs: number
-  /** Why it leaves, what it waits for, who holds it, what is odd about it: what matters most first. None: nothing. */
-  readonly notes: readonly string[]
 }
 
-/** Returns what a headline needs of a Node. */
+/** Returns what a state needs of a Node. */
 export function standingOf({ metadata, taints, conditions }: Node): NodeStanding {
   const ready = conditionOf(conditions, 'Ready')
   return {
@@ -40,55 +34,48 @@ export function standingOf({ metadata, taints, conditions }: Node): NodeStanding
   }
 }
 
-/** Returns the headline of a node; one of `node` and `claim` is there. `now`: epoch ms. */
-export function headlineOf(
-  { node, claim }: { readonly node?: NodeStanding | undefined; readonly claim?: HeadlineClaim | undefined },
+/** Returns the state of a node; one of `node` and `claim` is there. `now`: epoch ms. */
+export function stateOf(
+  { node, claim }: { readonly node?: NodeStanding | undefined; readonly claim?: LeavingClaim | undefined },
   now: number,
-): Headline {
-  const { phase, sinceMs } =
-    claim === undefined
-      ? ({ phase: 'Unmanaged', sinceMs: Date.parse(node?.metadata.creationTimestamp ?? '') } as const)
-      : phaseOf(claim)
-  const notes = [...(claim === undefined ? [] : claimNotes(claim, now)), ...(node === undefined ? [] : nodeNotes(node))]
-  return { phase, sinceMs, notes: notes.flatMap((note) => note || []) }
-}
-
-/** `Draining since 2026-11-29T12:00:00Z: Underutilized: 2 pods leave`. */
-export function headlineText({
-  phase,
-  sinceMs,
-  notes: [first],
-}: Omit<Headline, 'phase'> & { readonly phase: string }): string {
-  const since = Number.isNaN(sinceMs) ? '' : ` since ${timeText(sinceMs)}`
-  return `${phase}${since}${first === undefined ? '' : `: ${first}`}`
-}
-
-function claimNotes(claim: HeadlineClaim, now: number): readonly (string | undefined)[] {
-  const interrupted = claim.metadata.annotations[annotations.interrupted]
+): ObjectState {
+  const oddities = node === undefined ? [] : odditiesOf(node)
+  if (claim === undefined)
+    return { phase: 'Unmanaged', sinceMs: Date.parse(node?.metadata.creationTimestamp ?? ''), oddities }
+  const { phase, sinceMs, because } = phaseOf(claim)
   const hold = holdOf(claim, now)
-  return [
-    interrupted && `interrupted: ${interrupted}`,
-    leaving(claim),
-    whyUnowned(claim.status.conditions),
-    phaseOf(claim).because,
-    hold && holdText(hold),
-  ]
+  return {
+    nodeClaim: claim.metadata.name,
+    phase,
+    sinceMs,
+    oddities,
+    ...defined({
+      leaves: leavesFor(claim),
+      waitsFor: because,
+      unowned: whyUnowned(claim.status.conditions),
+      hold: hold && holdText(hold),
+    }),
+  }
 }
 
-/** Returns why a claim leaves, and what its drain waits for. */
-function leaving(claim: HeadlineClaim): string | undefined {
-  const reason = conditionOf(claim.status.conditions, 'DisruptionReason')?.reason
-  if (claim.metadata.deletionTimestamp === undefined)
-    return reason === undefined ? undefined : `${reason}: about to leave`
-  const { because } = phaseOf(claim)
-  return [reason ?? 'deleted', ...(because === undefined ? [] : [because])].join(': ')
+/** Returns why a claim leaves or is about to. Who deleted it the claim does not say. */
+function leavesFor(claim: LeavingClaim): string | undefined {
+  if (claim.metadata.deletionTimestamp !== undefined) {
+    const death = deathOf(claim)
+    if (death !== undefined && death.kind !== 'deleted') return deathText(death)
+    return conditionOf(claim.status.conditions, 'DisruptionReason')?.reason ?? 'deleted'
+  }
+  const announced = announcedDeath(claim)
+  if (announced?.kind === 'interrupted') return deathText(announced)
+  const reason = announced ? deathText(announced) : conditionOf(claim.status.conditions, 'DisruptionReason')?.reason
+  return reason && `${reason}: about to leave`
 }
 
-function nodeNotes({ metadata, notReady, isDisrupted, isProtected }: NodeStanding): readonly (string | undefined)[] {
+function odditiesOf({ metadata, notReady, isDisrupted, isProtected }: NodeStanding): readonly string[] {
   return [
-    metadata.deletionTimestamp && 'being deleted',
-    notReady && `not ready: ${notReady}`,
-    isDisrupted ? 'tainted for disruption' : undefined,
-    isProtected ? 'do-not-disrupt' : undefined,
+    ...(metadata.deletionTimestamp === undefined ? [] : ['being deleted']),
+    ...(notReady === undefined ? [] : [`not ready: ${notReady}`]),
+    ...(isDisrupted ? ['tainted for disruption'] : []),
+    ...(isProtected ? ['do-not-disrupt'] : []),
   ]
 }

@@ -1,10 +1,10 @@
 // What the page is told of the pictured day.
 import { weightOf } from '../../core/cost/slice.ts'
 import type { PlannedCandidate } from '../../core/disruption/plan/plan.ts'
+import { headlineText } from '../../core/history/headline.ts'
 import { birthText } from '../../core/history/texts.ts'
 import type { NodePool } from '../../core/objects.ts'
 import { Pauses } from '../../core/pauses/pauses.ts'
-import { headlineText } from '../../starter/picture/headline.ts'
 import { calendarOf } from '../../starter/ui/answers/calendar.ts'
 import { planPreview } from '../../starter/ui/answers/cluster-api.ts'
 import { decisionsOf } from '../../starter/ui/answers/decisions.ts'
@@ -118,7 +118,7 @@ function detailsOf(view: NodeView, past: Past): NodeDetails {
     why: [
       `came: ${birthText(life.came)}`,
       `went: Underutilized (command ${running.id})`,
-      headlineText({ phase: 'Draining', sinceMs, notes: ['Underutilized: 1 pod leaves'] }),
+      headlineText({ phase: 'Draining', sinceMs, leaves: 'Underutilized', waitsFor: '1 pod leaves' }),
       `being disrupted by ${running.id} (Underutilized)`,
       `PodDisruptionBudget ${workload} blocks ${pod[0]} for 34m`,
     ],

@@ -3,7 +3,7 @@ import { lifecycleId } from '../../../core/task-queues.ts'
 import { sampleClaim, sampleTime } from '../../../test/samples/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
 import type { LifecycleFacts } from '../../picture/lifecycles.ts'
-import { detailsDocument, detailsJson, listTable, nodeRows, remediesOf, rowJson, rowNamed } from './report.ts'
+import { detailsDocument, detailsJson, listTable, nodeRows, rowJson, rowNamed } from './report.ts'
 
 const now = sampleTime + 3_600_000
 const ready = sampleClaim('n1', {
@@ -32,8 +32,8 @@ describe('the list', () => {
   test('what waits stands first, with what failed and when it is tried again', () => {
     expect(plainText([[listTable(nodeRows(both, now), now)]]).split('\n')).toEqual([
       'NODECLAIM  NODE  NODEPOOL  PHASE        SINCE  ATTEMPT           WAITS FOR',
-      'n2-claim   n2    default   Terminating  9m     deleteInstance 7  deleted; the VM to be gone; last failure (again in 40s): AuthorizationFailed',
-      'n1-claim   n1    default   Ready        1h     -                 HELD until released by ann',
+      'n2-claim   n2    default   Terminating  9m     deleteInstance 7  deleted: the VM to be gone; last failure (again in 40s): AuthorizationFailed',
+      'n1-claim   n1    default   Ready        1h     -                 HELD until released by ann, no reason given',
     ])
   })
 
@@ -105,13 +105,20 @@ test('what holds up a drain is reported with its time', () => {
   expect(detailsJson({ row, lifecycle })).toMatchObject({ drain: { on: [{ since: '2026-01-01T00:55:00Z' }], more: 2 } })
 })
 
-test('what helps is what ends the cause; force is the last resort, and said once', () => {
-  const [row] = nodeRows({ claims: [leaving] }, now)
-  if (row === undefined) throw new Error('no row')
-  const ofBudget = 'PodDisruptionBudget shop/web: none may go (kubectl edit pdb --namespace shop web)'
-  const byForce = 'as a last resort, without eviction: joiner node force-finish n2-claim --reason WHY'
-  expect(remediesOf({ row, report: { remedies: [ofBudget, byForce] } })).toEqual([ofBudget, byForce])
-  expect(remediesOf({ row })).toEqual(['give it up, as a last resort: joiner node force-finish n2-claim --reason TEXT'])
+test('what helps is what ends the cause, and by force at last; nothing where nothing holds it up', () => {
+  const helpsOf = (status: NonNullable<LifecycleFacts['status']>) => {
+    const lifecycle = lifecycleOf('n2', { phase: 'Draining', status })
+    const row = rowNamed(nodeRows({ claims: [leaving], lifecycles: [lifecycle] }, now), 'n2')
+    if (row === undefined) throw new Error('no row')
+    return detailsJson({ row, lifecycle }).remedies
+  }
+  const status = { phase: 'Draining' as const, sinceMs: now - 540_000, attempt: 1, waitingFor: 'a pod' }
+  expect(helpsOf(status)).toEqual([])
+  const what = 'evicting pod violates a PDB (Pod=shop/web-1, PodDisruptionBudget=[shop/web])'
+  expect(helpsOf({ ...status, drain: { on: [{ what, sinceMs: now }], more: 0 } })).toEqual([
+    'kubectl edit pdb --namespace shop web',
+    'as a last resort, without eviction: joiner node force-finish n2-claim --reason WHY',
+  ])
 })
 
 test('one node in full, by the name of the Node or of the NodeClaim', () => {
@@ -122,10 +129,10 @@ test('one node in full, by the name of the Node or of the NodeClaim', () => {
   const events = [{ reason: 'RetryNow', message: 'started again', about: 'NodeClaim', at: now - 60_000, times: 2 }]
   const text = plainText(detailsDocument({ row, claim: leaving, lifecycle: terminating, events }, now))
   expect(text).toContain('NodeClaim n2-claim (Node n2) of NodePool default\n')
-  expect(text).toContain('  Terminating since 2026-01-01T00:51:00Z: deleted (for 9m)\n')
+  expect(text).toContain('  Terminating since 2026-01-01T00:51:00Z: deleted: the VM to be gone\n')
   expect(text).toContain('  deleteInstance, attempt 7, again in 40s: AuthorizationFailed\n')
   expect(text).toContain('  try at once: joiner node retry n2-claim\n')
-  expect(text).toContain('joiner node force-finish n2-claim --reason TEXT')
+  expect(text).toContain('joiner node force-finish n2-claim --reason WHY')
   expect(text).toContain('  1m ago  NodeClaim  RetryNow (2 times): started again')
   expect(detailsJson({ row, lifecycle: terminating })).toMatchObject({
     nodeClaim: 'n2-claim',

@@ -1,18 +1,26 @@
 import { whyUnowned } from '../../../core/conditions.ts'
-import { type Hold, holdOf, holdText } from '../../../core/node-claim/hold.ts'
-import { type ClaimPhase, phaseOf, phases } from '../../../core/node-claim/phase.ts'
+import {
+  headlineText,
+  type NodeState,
+  notesOf,
+  remediesOf,
+  remedyText,
+  stateOfLifecycle,
+} from '../../../core/history/headline.ts'
+import { phaseOf, phases } from '../../../core/node-claim/phase.ts'
 import type { Condition, NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { lifecycleKey } from '../../../core/task-queues.ts'
 import { defined } from '../../../core/values/defined.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { LifecycleStatus } from '../../../workflows/messages.ts'
-import { causeParts, eventSection, type NodeReport } from '../../answers/node-report.ts'
+import { causeParts, eventSection, type NodeReport, nodeReport } from '../../answers/node-report.ts'
 import { type Document, type Part, section } from '../../document/document.ts'
 import { ago, shortened } from '../../document/words.ts'
 import type { EventFacts } from '../../picture/events.ts'
-import { headlineOf, headlineText } from '../../picture/headline.ts'
+import { stateOf } from '../../picture/headline.ts'
 import { answerOf, type LifecycleFacts } from '../../picture/lifecycles.ts'
+import type { NodePicture } from '../../picture/node-picture.ts'
 
 /** One NodeClaim in the one place where an operator looks. */
 export interface NodeRow {
@@ -39,6 +47,8 @@ export interface NodeRow {
   readonly workflowId?: string
   /** What is odd about it: no lifecycle, one that does not answer, a NodeClaim that is gone. */
   readonly note?: string
+  /** What its headline and its remedies follow from. */
+  readonly state: NodeState
 }
 
 /** What is known of all NodeClaims; either list is absent where it could not be read. */
@@ -81,12 +91,8 @@ function rowOf(
   now: number,
 ): NodeRow {
   const { metadata, status } = claim
-  const own = phaseOf(claim)
-  const said = withPhaseOf(own, answerOf(lifecycle))
-  const { phase, sinceMs } = said ?? own
-  const waitsFor = own.because ?? (own.phase === 'Ready' ? undefined : said?.waitingFor)
-  const { notes } = headlineOf({ claim }, now)
-  const hold = holdOf(claim, now)
+  const state = { ...stateOf({ claim }, now), ...saidOf(claim, lifecycle) }
+  const { phase, sinceMs, waitsFor, hold } = state
   const pool = metadata.labels[labels.nodePool]
   const note =
     lifecycle === undefined && hasLifecycles ? noLifecycle : (silence(lifecycle) ?? whyUnowned(status.conditions))
@@ -97,11 +103,11 @@ function rowOf(
     ...(pool === undefined ? {} : { nodePool: pool }),
     phase,
     sinceMs,
-    headline: headlineText({ phase, sinceMs, notes }),
-    ...defined({ because: notes.find((each) => each !== note && each !== (hold && holdText(hold))) }),
-    ...(waitsFor === undefined ? {} : { waitsFor }),
+    headline: headlineText(state),
+    ...defined({ because: notesOf(state).find((each) => each !== note && each !== hold), waitsFor }),
     ...tried(lifecycle),
     ...(hold === undefined ? {} : { hold: withoutWord(hold) }),
+    state,
     ...(lifecycle === undefined ? {} : { workflowId: lifecycle.workflowId }),
     ...(note === undefined ? {} : { note }),
   }
@@ -110,15 +116,32 @@ function rowOf(
 /** Phases of a node that comes, in their order. */
 const coming: readonly string[] = phases.slice(0, phases.indexOf('Ready'))
 
-/** One step of a lifecycle lasts from the choice of a VM to the ready Node; the conditions of its NodeClaim report it in three. */
-function withPhaseOf(own: ClaimPhase, answer: LifecycleStatus | undefined): LifecycleStatus | undefined {
-  if (answer === undefined || !coming.includes(answer.phase)) return answer
-  return coming.indexOf(own.phase) > coming.indexOf(answer.phase) ? { ...answer, ...own } : answer
+/** Returns what a lifecycle adds to the state of its NodeClaim. */
+function saidOf(claim: NodeClaim, lifecycle: LifecycleFacts | undefined): Partial<NodeState> {
+  const answer = answerOf(lifecycle)
+  const isRetried = isTriedAgain(lifecycle)
+  if (answer === undefined) return { isRetried }
+  const own = phaseOf(claim)
+  // The NodeClaim says who holds it now, and the lifecycle who held it when it last looked.
+  const { hold: _, waitsFor, ...said } = stateOfLifecycle(claim.metadata.name, answer)
+  // One step of a lifecycle lasts from the choice of a VM to the ready Node; the conditions of its NodeClaim report it in three.
+  const isBehind = coming.includes(said.phase) && coming.indexOf(own.phase) > coming.indexOf(said.phase)
+  const { phase, sinceMs } = isBehind ? own : said
+  return {
+    ...said,
+    phase,
+    sinceMs,
+    ...defined({ waitsFor: own.because ?? (own.phase === 'Ready' ? undefined : waitsFor) }),
+    isRetried: isRetried || said.isRetried === true,
+  }
 }
+
+const isTriedAgain = (lifecycle: LifecycleFacts | undefined) =>
+  lifecycle?.retried.some(({ againMs }) => againMs !== undefined) === true
 
 const noLifecycle = 'no lifecycle runs; a running Joiner starts it again within 5 minutes (joiner status)'
 
-const withoutWord = (hold: Hold) => holdText(hold).replace(/^held /, '')
+const withoutWord = (hold: string) => hold.replace(/^held /, '')
 
 function silence(lifecycle: LifecycleFacts | undefined): string | undefined {
   return lifecycle?.status === 'silent'
@@ -139,9 +162,13 @@ function rowOfLifecycle(lifecycle: LifecycleFacts, isGone: boolean): NodeRow {
     ...(said === undefined ? {} : { sinceMs: said.sinceMs }),
     ...(said === undefined || said.phase === 'Ready' ? {} : { waitsFor: said.waitingFor }),
     ...tried(lifecycle),
-    ...(said?.hold === undefined ? {} : { hold: said.hold.replace(/^held /, '') }),
+    ...(said?.hold === undefined ? {} : { hold: withoutWord(said.hold) }),
     workflowId,
     ...(note === undefined ? {} : { note }),
+    state: {
+      ...(said === undefined ? { nodeClaim: name, phase, sinceMs: Number.NaN } : stateOfLifecycle(name, said)),
+      isRetried: isTriedAgain(lifecycle),
+    },
   }
 }
 
@@ -159,25 +186,6 @@ function tried(lifecycle: LifecycleFacts | undefined): Pick<NodeRow, 'attempt' |
     ...(status === undefined || status.attempt === 0 ? {} : { attempt: `launch ${status.attempt}` }),
     ...(status?.lastCapacityFailure === undefined ? {} : { lastFailure: status.lastCapacityFailure }),
   }
-}
-
-type Helped = Pick<NodeDetails, 'row' | 'lifecycle'> & { readonly report?: Pick<NodeReport, 'remedies'> }
-
-/** What helps: first what ends its cause, as `joiner why node` and the page say it, and ending it by force at last. */
-export function remediesOf({ row, lifecycle, report }: Helped): readonly string[] {
-  const { nodeClaim, hold, phase } = row
-  const { remedies = [] } = report ?? {}
-  const isSaid = (command: string) => remedies.some((remedy) => remedy.includes(command))
-  const isTriedAgain = lifecycle?.retried.some(({ againMs }) => againMs !== undefined) === true
-  const isLeaving = phase === 'Draining' || phase === 'Terminating'
-  return [
-    ...(isTriedAgain ? [`try at once: joiner node retry ${nodeClaim}`] : []),
-    ...remedies,
-    ...(hold === undefined || isSaid('node release') ? [] : [`end the hold: joiner node release ${nodeClaim}`]),
-    ...(isLeaving && !isSaid('force-finish')
-      ? [`give it up, as a last resort: joiner node force-finish ${nodeClaim} --reason TEXT`]
-      : []),
-  ]
 }
 
 const longest = 90
@@ -224,6 +232,30 @@ interface NodeDetails {
   readonly events?: readonly EventFacts[]
 }
 
+/** What is read of one node beside the list; what is absent could not be read. */
+interface NodeSources {
+  readonly picture?: NodePicture
+  readonly events?: readonly EventFacts[]
+}
+
+/** Returns all that is known of the NodeClaim of a row. */
+export function detailsOf(row: NodeRow, facts: NodeFacts, { picture, events }: NodeSources): NodeDetails {
+  return {
+    row,
+    ...defined({
+      claim: facts.claims?.find(({ metadata }) => metadata.uid === row.uid),
+      lifecycle: facts.lifecycles?.find(({ workflowId }) => workflowId === row.workflowId),
+      report: picture && nodeReport(picture, row.state),
+      events,
+    }),
+  }
+}
+
+/** Whether cluster and Temporal have answered. Joiner's own identity, with which the command runs in the pod, may write events and not read them. */
+export function isWhole({ claim, lifecycle }: NodeDetails): boolean {
+  return claim !== undefined && lifecycle !== undefined && lifecycle.status !== 'silent'
+}
+
 /** One node in full, for people. */
 export function detailsDocument(details: NodeDetails, now: number): Document {
   const { row, claim, lifecycle, report, events = [] } = details
@@ -233,7 +265,7 @@ export function detailsDocument(details: NodeDetails, now: number): Document {
       `NodeClaim ${row.nodeClaim}${row.node === undefined ? '' : ` (Node ${row.node})`}${row.nodePool === undefined ? '' : ` of NodePool ${row.nodePool}`}`,
       section('now', [
         row.note && `! ${row.note}`,
-        `${row.headline ?? row.phase}${row.sinceMs === undefined ? '' : ` (for ${ago(now - row.sinceMs)})`}`,
+        report?.headline ?? headlineText(row.state),
         row.waitsFor && `waits for: ${row.waitsFor}`,
         status?.attempt ? `launch attempt ${status.attempt}` : undefined,
         status?.lastCapacityFailure && `last failed launch: ${status.lastCapacityFailure}`,
@@ -248,13 +280,18 @@ export function detailsDocument(details: NodeDetails, now: number): Document {
         ),
       ),
       ...(report === undefined ? [] : causeParts(report, now)),
-      section('what can be done', remediesOf(details)),
+      section('what can be done', helpsOf(details)),
       section('conditions', (claim?.status.conditions ?? []).map(conditionText)),
       section('workflow', [row.workflowId]),
       eventSection(events.slice(0, mostEvents), now),
       section('not known', report?.notRead ?? []),
     ],
   ]
+}
+
+/** What helps, as `joiner why node`, the page and Temporal's UI say it. */
+function helpsOf({ row, report }: NodeDetails): readonly string[] {
+  return report?.remedies ?? remediesOf(row.state).map(remedyText)
 }
 
 function drainLines(status: LifecycleStatus | undefined, now: number): readonly string[] {
@@ -272,8 +309,9 @@ function conditionText({ type, status, reason, message, lastTransitionTime }: Co
 
 /** For programs: with times instead of milliseconds. */
 export function rowJson({ sinceMs, againMs, ...row }: NodeRow) {
+  const { state: _, ...shown } = row
   return {
-    ...row,
+    ...shown,
     ...(sinceMs === undefined ? {} : { since: timeText(sinceMs) }),
     ...(againMs === undefined ? {} : { again: timeText(againMs) }),
   }
@@ -283,8 +321,8 @@ export function detailsJson(details: NodeDetails) {
   const { row, claim, lifecycle, report, events } = details
   return {
     ...rowJson(row),
-    remedies: remediesOf(details),
-    ...(report && { report }),
+    remedies: helpsOf(details),
+    ...(report && { headline: report.headline, report }),
     ...drainJson(lifecycle),
     retried: (lifecycle?.retried ?? []).map(({ againMs, ...retried }) => ({
       ...retried,

@@ -15,14 +15,11 @@ import {
   releaseUpdate,
   retryNowUpdate,
 } from '../../../workflows/messages.ts'
-import { nodeReport } from '../../answers/node-report.ts'
 import { isForPrograms, note, print } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { eventsOfClaim } from '../../picture/events.ts'
 import { listed, nodeClaims } from '../../picture/from-cluster.ts'
-import { headlineOf, headlineText, standingOf } from '../../picture/headline.ts'
 import { findLifecycles, type LifecycleFacts, readLifecycles } from '../../picture/lifecycles.ts'
-import type { NodePicture } from '../../picture/node-picture.ts'
 import { needed, noteGaps } from '../../picture/picture.ts'
 import { type TemporalAccess } from '../../temporal/connect.ts'
 import { pictureOf } from '../access/cluster.ts'
@@ -35,9 +32,10 @@ import type { ListFormat } from '../shared/options.ts'
 import {
   detailsDocument,
   detailsJson,
+  detailsOf,
+  isWhole,
   listTable,
   type NodeFacts,
-  type NodeRow,
   nodeRows,
   rowJson,
   rowNamed,
@@ -84,25 +82,12 @@ export async function showNode(name: string, options: Shown): Promise<number> {
     console.error(`there is no Node and no NodeClaim "${name}"; joiner node list`)
     return isKnown ? 2 : 1
   }
-  const claim = facts.claims?.find(({ metadata }) => metadata.uid === row.uid)
-  const lifecycle = facts.lifecycles?.find(({ workflowId }) => workflowId === row.workflowId)
   const picture = await explained(row.nodeClaim, options, now)
   const ofClaim = { events: eventsOfClaim({ name: row.nodeClaim, uid: row.uid }) }
   const events = picture?.events ?? (await pictureOf(options, ofClaim, now)).events
-  const report = picture && nodeReport(picture)
-  const details = {
-    row: picture?.node ? { ...row, headline: headlineWith(row, picture) } : row,
-    ...defined({ claim, lifecycle, report, events }),
-  }
+  const details = detailsOf(row, facts, defined({ picture, events }))
   await print(options.output, { json: detailsJson(details), document: () => detailsDocument(details, now) })
-  // Joiner's own identity, with which the command runs in the pod, may write events and not read them.
-  const isWhole = claim !== undefined && lifecycle !== undefined && lifecycle.status !== 'silent'
-  return isWhole ? 0 : 1
-}
-
-/** The headline with what the Node says, too. */
-function headlineWith({ phase, sinceMs = Number.NaN }: NodeRow, { node, claim, now }: NodePicture): string {
-  return headlineText({ phase, sinceMs, notes: headlineOf({ node: node && standingOf(node), claim }, now).notes })
+  return isWhole(details) ? 0 : 1
 }
 
 /** What Temporal and the cluster report, side by side; what does not answer is reported and left out. */

@@ -167,7 +167,7 @@ describe('why node', () => {
     const move = { methods: ['emptiness', 'drift'], outcome: 'blocked', cause: { kind: 'held', hold } } as const
     const lines = text({ claim, verdict: verdict({ moves: [move] }) }).split('\n')
     expect(lines).toContain(`  held until ${until} by ann: a look`)
-    expect(lines).toContain('  joiner node release n1-claim')
+    expect(lines).toContain('  end the hold: joiner node release n1-claim')
     expect(lines).toContain(`  when the hold ends at ${until}, if nobody releases it before`)
   })
 

@@ -8,6 +8,7 @@ import type { Node, NodeClaim, ObjectMeta, Pod } from '../../../core/objects.ts'
 import { protectionOf } from '../../../core/pods/do-not-disrupt.ts'
 import { isDaemonPod, isMirrorPod, isTerminating } from '../../../core/pods/pod-rules.ts'
 import type { Resources } from '../../../core/resources.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { shortened } from '../../../core/values/texts.ts'
 import { type NodeStanding, standingOf } from '../headline.ts'
 import type { Amounts, PodBox } from './cluster-view.ts'
@@ -38,6 +39,7 @@ export type ClaimFact = Pick<NodeClaim, 'metadata'> & {
   readonly nodeName?: string
   readonly providerId?: string
   readonly allocatable: Amounts & { readonly pods: number }
+  readonly spec: Pick<NodeClaim['spec'], 'expireAfter'>
   readonly status: Pick<NodeClaim['status'], 'conditions'>
 }
 
@@ -120,10 +122,11 @@ export function claimFact(json: Json): ClaimFact {
   return factOfClaim(decodedOr(json, decodeNodeClaim))
 }
 
-export function factOfClaim({ metadata, status }: NodeClaim): ClaimFact {
+export function factOfClaim({ metadata, spec, status }: NodeClaim): ClaimFact {
   return {
     metadata: { ...metadata, annotations: ownAnnotations(metadata.annotations) },
     allocatable: allocatableOf(status.allocatable),
+    spec: defined({ expireAfter: spec.expireAfter }),
     status: {
       conditions: status.conditions.map((condition) => ({
         ...condition,

@@ -150,7 +150,7 @@ test('who may list but not watch is told of which moment the view is', async () 
   await pass(1000)
   expect(ofNodes(watch)).toEqual([
     expect.stringMatching(
-      /^nodes: no right to watch it \(shown as of 2026-\S+Z\); the role joiner-operator .*can-i watch nodes/,
+      /^nodes: no right to watch it, shown as it was at 2026-\S+Z; the role joiner-operator .*can-i watch nodes/,
     ),
   ])
   expect(watch.view().unlisted).not.toContain('nodes')
@@ -230,7 +230,7 @@ test('a lost connection is said until it is back', async () => {
   server.breakWatch('nodes', new Error('other side closed'))
   await pass(1000)
   expect(ofNodes(watch)).toEqual([
-    expect.stringMatching(/^nodes: other side closed \(shown as of 2026-\S+Z\); check that the API server answers/),
+    expect.stringMatching(/^nodes: other side closed, shown as it was at 2026-\S+Z; check that the API server answers/),
   ])
   expect(watch.view().nodes).toHaveLength(1)
   server.failures.clear()

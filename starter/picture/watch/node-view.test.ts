@@ -151,7 +151,7 @@ describe('a node and its claim', () => {
       'held',
       { annotations: { 'joiner.sh/hold-until': '2026-01-03T00:00:00Z', 'joiner.sh/hold-by': 'alice' } },
       'Ready',
-      'held until 2026-01-03T00:00:00Z by alice',
+      'held until 2026-01-03T00:00:00Z by alice, no reason given',
     ],
     ['held no longer', { annotations: { 'joiner.sh/hold-until': '2026-01-01T00:00:00Z' } }, 'Ready', undefined],
   ])('%s', (_, change, phase, note) => {

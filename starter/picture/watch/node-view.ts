@@ -1,8 +1,9 @@
 import type { PriceOf } from '../../../core/cost/report.ts'
+import { notesOf } from '../../../core/history/headline.ts'
 import { holdOf } from '../../../core/node-claim/hold.ts'
 import { labels } from '../../../core/requirements/labels.ts'
 import { shortened } from '../../../core/values/texts.ts'
-import { headlineOf } from '../headline.ts'
+import { stateOf } from '../headline.ts'
 import type { NodeView, PodBox } from './cluster-view.ts'
 import { type ClaimFact, type NodeFact, type PodFact, timeOf } from './facts.ts'
 
@@ -33,12 +34,12 @@ const scaleSetPriority = 'kubernetes.azure.com/scalesetpriority'
 /** Returns the view of a node at `now`. */
 export function nodeView({ key, node, claim, pods }: NodeParts, { now, priceOf }: ViewContext): TimedNodeView {
   const hold = claim === undefined ? undefined : holdOf(claim, now)
-  const { phase, notes } = headlineOf({ node, claim }, now)
-  const [note] = notes
+  const state = stateOf({ node, claim }, now)
+  const [note] = notesOf(state)
   const boxes = boxesOf(pods, now)
   const view: NodeView = {
     key,
-    phase,
+    phase: state.phase,
     createdMs: timeOf((claim ?? node)?.metadata ?? { creationTimestamp: '' }),
     isReady: node !== undefined && node.notReady === undefined,
     isCordoned: node?.unschedulable === true,

@@ -124,7 +124,7 @@ test('lifecycles and loops that somebody terminated run again, and what a termin
     const text = await details(lost.find(({ nodeClaim }) => nodeClaim === stamped)?.id ?? '')
     return text.includes('VM accepted') && text
   })
-  expect(shown).toMatch(new RegExp(`^\\*\\*Ready\\*\\* since ${since('Initialized')},`))
+  expect(shown).toMatch(new RegExp(`^\\*\\*Ready since ${since('Initialized')}\\*\\*`))
   expect(shown).toContain(`- ${own?.metadata.creationTimestamp} NodeClaim ${stamped} created`)
   expect(shown).toContain(`- ${since('Launched')} VM accepted: Standard_`)
   expect(shown).toContain(`- ${since('Registered')} Node aks-${stamped} registered`)
