@@ -8,11 +8,19 @@ const claim = (annotations: Readonly<Record<string, string>>) => sampleClaim('a'
 describe('a hold as it stands on a NodeClaim', () => {
   it.each<[string, Readonly<Record<string, string>>, string | undefined]>([
     ['none', {}, undefined],
-    ['a time to come', { 'joiner.sh/hold-until': '2026-01-01T00:10:00Z' }, 'held until 2026-01-01T00:10:00Z'],
-    ['in another zone', { 'joiner.sh/hold-until': '2026-01-01T02:10:00+02:00' }, 'held until 2026-01-01T00:10:00Z'],
+    [
+      'a time to come',
+      { 'joiner.sh/hold-until': '2026-01-01T00:10:00Z' },
+      'held until 2026-01-01T00:10:00Z, no reason given',
+    ],
+    [
+      'in another zone',
+      { 'joiner.sh/hold-until': '2026-01-01T02:10:00+02:00' },
+      'held until 2026-01-01T00:10:00Z, no reason given',
+    ],
     ['a time that is over', { 'joiner.sh/hold-until': '2026-01-01T00:01:00Z' }, undefined],
     ['this very moment', { 'joiner.sh/hold-until': '2026-01-01T00:02:00Z' }, undefined],
-    ['no end', { 'joiner.sh/hold-until': 'released' }, 'held until released'],
+    ['no end', { 'joiner.sh/hold-until': 'released' }, 'held until released, no reason given'],
     [
       'who and why, and expiry as well',
       {

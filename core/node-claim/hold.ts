@@ -1,5 +1,6 @@
 import type { NodeClaim } from '../objects.ts'
 import { annotations } from '../requirements/labels.ts'
+import { noReason, whyText } from '../values/texts.ts'
 import { timeText } from '../values/time.ts'
 
 /** An operator's hold on a NodeClaim: disruption leaves its node alone. */
@@ -53,8 +54,11 @@ function oddity(text: string): string {
 export function holdText({ untilMs, odd, reason, by, expiry }: Hold): string {
   const until = untilMs === undefined ? 'until released' : `until ${timeText(untilMs)}`
   const who = by === undefined ? '' : ` by ${by}`
-  const why = [...(reason === undefined ? [] : [reason]), ...(odd === undefined ? [] : [odd])].join('; ')
-  return `held ${until}${who}${expiry ? ', with its expiry' : ''}${why === '' ? '' : `: ${why}`}`
+  const why = [
+    ...(reason === undefined || reason === noReason ? [] : [reason]),
+    ...(odd === undefined ? [] : [odd]),
+  ].join('; ')
+  return `held ${until}${who}${expiry ? ', with its expiry' : ''}${why === '' ? whyText(reason) : `: ${why}`}`
 }
 
 /** Returns the annotations of a hold. */

@@ -77,5 +77,7 @@ test('requester and reason, whatever a payload holds', () => {
   expect(textsOf({ by: 'alice', reason: 'a'.repeat(600) })).toEqual({ by: 'alice', reason: 'a'.repeat(500) })
   expect(textsOf({ by: 7, reason: ' ' })).toEqual({})
   expect(askedText({ by: 'alice', reason: 'case 42' })).toBe(' by alice: case 42')
-  expect(askedText({})).toBe('')
+  expect(askedText({ by: 'alice' })).toBe(' by alice, no reason given')
+  expect(askedText({ by: 'alice', reason: 'no reason given' })).toBe(' by alice, no reason given')
+  expect(askedText({})).toBe(', no reason given')
 })

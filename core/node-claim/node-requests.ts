@@ -1,4 +1,5 @@
 import { type Checked, fieldsOf, longestText, objectOf, shown, textRefusal } from '../pauses/operator-requests.ts'
+import { whyText } from '../values/texts.ts'
 import { unreadableWhy } from '../values/unreadable.ts'
 import { timeIn } from './hold.ts'
 
@@ -115,9 +116,9 @@ export function textsOf(request: unknown): { readonly reason?: string; readonly 
   }
 }
 
-/** Returns ` by alice: its disk hangs`, to follow the action in a text. */
+/** Returns ` by alice: its disk hangs` or ` by alice, no reason given`, to follow the action in a text. */
 export function askedText({ by, reason }: ReturnType<typeof textsOf>): string {
-  return `${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`
+  return `${by === undefined ? '' : ` by ${by}`}${whyText(reason)}`
 }
 
 function readFields(

@@ -63,7 +63,7 @@ describe('a signal', () => {
 
   test.each<[unknown]>([[undefined], [null], ['text'], [{ reason: 7, by: 7 }]])('with %j pauses all', (request) => {
     expect(pauseAskedFor(request, 'disruption', now)).toEqual({
-      reason: 'paused by an operator',
+      reason: 'no reason given',
       sinceMs: now,
       scope: { kind: 'cluster' },
     })
@@ -72,9 +72,7 @@ describe('a signal', () => {
   test('records unreadable parts in the reason, and brakes', () => {
     const { reason, scope, untilMs } = pauseAskedFor({ until: 'later', scope: { zone: '1' } }, 'disruption', now)
     expect([scope, untilMs]).toEqual([{ kind: 'cluster' }, undefined])
-    expect(reason).toMatch(
-      /^paused by an operator; until "later" is not .*: no end; scope {"zone":"1"}: .*: all is paused$/,
-    )
+    expect(reason).toMatch(/^no reason given; until "later" is not .*: no end; scope {"zone":"1"}: .*: all is paused$/)
   })
 
   test('to resume lifts the named pauses, and nothing when they cannot be read', () => {

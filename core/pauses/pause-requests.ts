@@ -1,3 +1,4 @@
+import { noReason } from '../values/texts.ts'
 import { unreadableWhy } from '../values/unreadable.ts'
 import { type Checked, fieldsOf, longestText, objectOf, shown, textRefusal } from './operator-requests.ts'
 import { isScopeName, type LoopName, type Pause, type PauseScope, pausableReasons, wholeLoop } from './pauses.ts'
@@ -98,7 +99,7 @@ export function pauseAskedFor(request: unknown, loop: LoopName, now: number): Pa
   const { reason, until, by, scope } = objectOf(request)
   const untilMs = typeof until === 'string' ? Date.parse(until) : Number.NaN
   const read = readScope(scope, loop)
-  const why = typeof reason === 'string' ? reason.slice(0, longestText) : 'paused by an operator'
+  const why = typeof reason === 'string' && reason.trim() !== '' ? reason.slice(0, longestText) : noReason
   const unread = unreadableWhy(request)
   const ignored = [
     ...(unread === undefined ? [] : [`what it says cannot be read (${unread}): all is paused`]),

@@ -1,3 +1,4 @@
+import { noReason } from '../values/texts.ts'
 import { timeText } from '../values/time.ts'
 
 /** The loops that an operator can pause. */
@@ -92,7 +93,7 @@ function parsePause(text: string): Pause {
     const sinceMs = timeOf(value.since)
     const untilMs = timeOf(value.until)
     return {
-      reason: typeof value.reason === 'string' ? value.reason : 'no reason given',
+      reason: typeof value.reason === 'string' ? value.reason : noReason,
       sinceMs: sinceMs ?? 0,
       ...(untilMs === undefined ? {} : { untilMs }),
       ...(typeof value.by === 'string' ? { by: value.by } : {}),
@@ -196,7 +197,8 @@ export function pauseText(loop: LoopName, pause: Pause): string {
   const who = by === undefined ? '' : ` by ${by}`
   const since = sinceMs === 0 ? '' : ` since ${timeText(sinceMs)}`
   const until = untilMs === undefined ? 'until resumed' : `until ${timeText(untilMs)}`
-  return `${scopeText(loop, scopeOf(pause))} is paused${who}${since} ${until}: ${reason}`
+  const [unsaid, why] = reason === noReason ? [`, ${noReason},`, ''] : ['', `: ${reason}`]
+  return `${scopeText(loop, scopeOf(pause))} is paused${who}${unsaid}${since} ${until}${why}`
 }
 
 /** The same for a line of a timeline, which shows 120 characters of it: since when is the time of the event. */

@@ -26,3 +26,11 @@ export function compareText(a: string, b: string): number {
 export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
+
+/** What stands for a reason where nobody gave one. */
+export const noReason = 'no reason given'
+
+/** Returns why something was done, to follow by whom: `: its disk hangs`, or `, no reason given`. */
+export function whyText(reason: string | undefined): string {
+  return reason === undefined || reason === noReason ? `, ${noReason}` : `: ${reason}`
+}

@@ -378,7 +378,7 @@ describe('a hold', () => {
     const { cluster, deps } = world(claimJson('a', { metadata: { annotations: { ...hold(false), other: 'x' } } }))
     expect(await writeHold(deps, { claim: ref, asked })).toEqual({
       kind: 'written',
-      message: 'NodeClaim a is released by alice; it was held until released',
+      message: 'NodeClaim a is released by alice; it was held until released, no reason given',
     })
     expect(annotationsOf(cluster)).toEqual({ other: 'x' })
   })

@@ -37,7 +37,7 @@ export async function writeHold(
 function releasedText({ name }: ClaimRef, was: ReturnType<typeof holdOf>, { by }: Asked): string {
   return was === undefined
     ? `NodeClaim ${name} was not held`
-    : `NodeClaim ${name} is released${askedText(by === undefined ? {} : { by })}; it was ${holdText(was)}`
+    : `NodeClaim ${name} is released${by === undefined ? '' : ` by ${by}`}; it was ${holdText(was)}`
 }
 
 function withAnnotations(

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { isScopeName } from '../../../core/pauses/pauses.ts'
+import { noReason } from '../../../core/values/texts.ts'
 import { askerOptions, dryRunOption, endOf, untilOption } from '../operate/request-options.ts'
 import { type TemporalOptions, temporalOptions } from '../operate/temporal-options.ts'
 import { confirmed, reasonFor } from '../shared/confirm.ts'
@@ -24,7 +25,6 @@ interface HoldOptions extends AskOptions {
 }
 
 interface ForceOptions extends AskOptions {
-  readonly reason: string
   readonly leaveVm?: true
   readonly yes?: true
 }
@@ -75,7 +75,7 @@ Exit code: 0, 1 when something could not be asked, 2 when there is no such node.
 function registerAsking(command: Command): void {
   asking(command.command('retry'))
     .description('Retry the current step now instead of after its back-off')
-    .option('--reason <text>', 'reason to record in the event RetryNow')
+    .option('--reason <text>', 'reason to record in the event RetryNow (default: asked for on a terminal)')
     .addHelpText(
       'after',
       `
@@ -86,7 +86,11 @@ Examples:
 
 ${exitCodes}`,
     )
-    .action((name: string, options: AskOptions) => ask(name, options, { what: 'retryNow', request: texts(options) }))
+    .action(async (name: string, options: AskOptions) => {
+      if (!isScopeName(name)) return badName(name)
+      const reason = await reasonFor('the retry', options.reason)
+      return ask(name, options, { what: 'retryNow', request: { ...texts(options), reason } })
+    })
   asking(command.command('hold'))
     .description('Exclude a node from disruption for a time, or until it is released')
     .option('--reason <text>', 'reason to show with the hold (default: asked for on a terminal)')
@@ -115,7 +119,7 @@ ${exitCodes}`,
 function registerForce(command: Command): void {
   asking(command.command('force-finish'))
     .description('Finish the deletion of a NodeClaim without waiting for pods, volumes or Azure')
-    .requiredOption('--reason <text>', 'reason to record in the event ForceFinished')
+    .option('--reason <text>', 'reason to record in the event ForceFinished (default: asked for on a terminal)')
     .option(
       '--leave-vm',
       'finish although the VM exists: tag it joiner.sh_abandoned and leave it to garbage collection',
@@ -160,9 +164,12 @@ async function hold(name: string, options: HoldOptions): Promise<void> {
 }
 
 async function forceFinish(name: string, options: ForceOptions): Promise<void> {
-  const { reason, leaveVm, yes } = options
-  if (reason.trim() === '') return refused('--reason: state why the lifecycle is ended early; an event records it')
+  const { leaveVm, yes } = options
   if (!isScopeName(name)) return badName(name)
+  const reason =
+    options.reason === undefined && !process.stdin.isTTY ? '' : await reasonFor('the end by force', options.reason)
+  if (reason.trim() === '' || reason === noReason)
+    return refused('--reason: state why the lifecycle is ended early; an event records it')
   const vm = leaveVm === true ? ' and leave its VM to garbage collection' : ''
   const question = `End the lifecycle of "${name}" without waiting for its pods and volumes${vm}?`
   const answer = await confirmed(question, yes === true)

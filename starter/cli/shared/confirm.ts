@@ -1,17 +1,23 @@
+import { noReason } from '../../../core/values/texts.ts'
 import { CommandError } from '../../document/reported-error.ts'
 
-/** What is recorded where nobody says why. */
-const noReason = 'no reason given'
-
-/** Returns why somebody does something: as given, as typed where a person can be asked, else that no reason was given. */
-export async function reasonFor(what: string, given: string | undefined): Promise<string> {
-  if (given !== undefined || !process.stdin.isTTY) return given ?? noReason
-  return (await answerTo(`Why ${what}? It shows wherever it is looked at: `)) || noReason
+/** A person who can be asked. */
+interface Person {
+  readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
+  readonly output: NodeJS.WritableStream
 }
 
-async function answerTo(question: string): Promise<string> {
+const atTerminal = (): Person => ({ input: process.stdin, output: process.stderr })
+
+/** Returns why somebody does something: as given, as typed where a person can be asked, else that no reason was given. */
+export async function reasonFor(what: string, given: string | undefined, person = atTerminal()): Promise<string> {
+  if (given !== undefined || person.input.isTTY !== true) return given ?? noReason
+  return (await answerTo(`Why ${what}? It shows wherever it is looked at: `, person)) || noReason
+}
+
+async function answerTo(question: string, { input, output }: Person): Promise<string> {
   const { createInterface } = await import('node:readline/promises')
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const terminal = createInterface({ input, output })
   const answer = await terminal.question(question)
   terminal.close()
   return answer.trim()
@@ -24,7 +30,7 @@ async function answerTo(question: string): Promise<string> {
 export async function confirmed(question: string, flag: boolean): Promise<'yes' | 'no' | 'unasked'> {
   if (flag) return 'yes'
   if (!process.stdin.isTTY) return 'unasked'
-  return ['y', 'yes'].includes((await answerTo(`${question} [y/N] `)).toLowerCase()) ? 'yes' : 'no'
+  return ['y', 'yes'].includes((await answerTo(`${question} [y/N] `, atTerminal())).toLowerCase()) ? 'yes' : 'no'
 }
 
 /** Asks for a yes, and says that nothing was done without one. Errors: `CommandError` with the remedy where nobody can be asked. */

@@ -87,7 +87,7 @@ test('a pause that cannot be read is in force all the same, and says so', async 
     return status.pause !== undefined && status
   })
   expect(pause?.reason).toBe(
-    'paused by an operator; what it says cannot be read (Unknown encoding: json/protobuf): all is paused',
+    'no reason given; what it says cannot be read (Unknown encoding: json/protobuf): all is paused',
   )
   await world.loop('provisioning').signal(resumeSignal, dated())
   await world.until(
