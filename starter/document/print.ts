@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { printable, printableLines } from '../../core/values/printable.ts'
 import type { CsvTable } from './csv.ts'
 import { type Document, isLine, type Line, type Part, wordsOf } from './document.ts'
-import { linesOf } from './text.ts'
+import { anywhere, linesOf } from './text.ts'
+import { Times } from './words.ts'
 
 /** How a command prints: for people, for people at any width, for programs, or as a file. */
 export type Format =
@@ -23,6 +24,8 @@ export interface Answer {
   readonly json: unknown
   readonly document: () => Document
   readonly csv?: () => CsvTable
+  /** The moment that it is of, epoch ms; unset: now. */
+  readonly now?: number
 }
 
 /** Whether programs read it: nothing else goes to standard output then. */
@@ -43,7 +46,9 @@ export async function print(output: Format, answer: Answer): Promise<void> {
 }
 
 /** Returns an answer as text in a format, with a line feed at its end. */
-export async function piecesOf(output: Format, { json, document, csv }: Answer): Promise<Iterable<string>> {
+export async function piecesOf(output: Format, answer: Answer): Promise<Iterable<string>> {
+  const { json, document, csv, now = Date.now() } = answer
+  const times = new Times(now)
   switch (output) {
     case 'json':
     case 'yaml':
@@ -57,13 +62,19 @@ export async function piecesOf(output: Format, { json, document, csv }: Answer):
     case 'name':
       return ended((await import('./csv.ts')).namesOf(json))
     case 'plain':
-      return ended(linesOf(document().map((parts) => parts.map(withoutHeader))))
+      return ended(
+        linesOf(
+          document().map((parts) => parts.map(withoutHeader)),
+          { ...anywhere, times },
+        ),
+      )
     case 'table':
     case 'wide':
       return ended(
         linesOf(document(), {
           width: output === 'wide' ? Number.POSITIVE_INFINITY : terminalWidth(),
           paint: (text) => text,
+          times,
         }),
       )
     default: {
@@ -109,10 +120,14 @@ export function show(document: Document): Promise<void> {
 
 /** Prints lines for people, each on a line of its own whatever it holds. */
 export function say(...lines: readonly Line[]): void {
-  for (const line of lines) process.stdout.write(`${printable(wordsOf(line))}\n`)
+  for (const line of lines) process.stdout.write(`${toldNow(line)}\n`)
 }
 
 /** Prints the same to standard error. */
 export function note(...lines: readonly Line[]): void {
-  for (const line of lines) process.stderr.write(`${printable(wordsOf(line))}\n`)
+  for (const line of lines) process.stderr.write(`${toldNow(line)}\n`)
+}
+
+function toldNow(line: Line): string {
+  return new Times(Date.now()).text(printable(wordsOf(line)))
 }

@@ -3,6 +3,7 @@ import {
   amountOf,
   type Cell,
   type Document,
+  type Inline,
   isLine,
   type Line,
   type Part,
@@ -11,12 +12,15 @@ import {
   type Table,
   textOf,
 } from './document.ts'
+import type { Times } from './words.ts'
 
 /** Where a document is shown. */
 export interface Place {
   /** Characters of a line. */
   readonly width: number
   readonly paint: (text: string, style: Style) => string
+  /** How times are told; unset: as they are, for what is read later. */
+  readonly times?: Times
 }
 
 /** A file, a pipe, or a terminal of any width. */
@@ -72,30 +76,35 @@ function* indented(lines: Iterable<string>): Generator<string> {
   for (const line of lines) yield `${' '.repeat(gap)}${line}`.trimEnd()
 }
 
-function lineText(line: Line, { paint }: Place): string {
+function lineText(line: Line, { paint, times }: Place): string {
   return piecesOf(line)
     .map((piece) => {
-      const text = printable(textOf(piece))
+      const text = pieceText(piece, times)
       return typeof piece === 'object' && 'style' in piece ? paint(text, piece.style) : text
     })
     .join('')
 }
 
-function cellText(cell: Cell): string {
+function pieceText(piece: Inline, times: Times | undefined): string {
+  const text = printable(textOf(piece))
+  return times?.text(text) ?? text
+}
+
+function cellText(cell: Cell, times: Times | undefined): string {
   if (cell === undefined) return '-'
   if (typeof cell === 'number') return String(cell)
   return isLine(cell)
     ? piecesOf(cell)
-        .map((piece) => printable(textOf(piece)))
+        .map((piece) => pieceText(piece, times))
         .join('')
     : amountOf(cell)
 }
 
 /** Columns are as wide as their widest cell; the last one is not padded. Where the terminal is narrower, columns are left out, and then the widest ones are cut. */
-function* tableLines({ header, drop = [], rows }: Table, { width }: Place): Generator<string> {
+function* tableLines({ header, drop = [], rows }: Table, { width, times }: Place): Generator<string> {
   const count = header?.length ?? rows[0]?.length ?? 0
   const natural = Array.from({ length: count }, (_, column) =>
-    rows.reduce((widest, row) => Math.max(widest, cellText(row[column]).length), header?.[column]?.length ?? 0),
+    rows.reduce((widest, row) => Math.max(widest, cellText(row[column], times).length), header?.[column]?.length ?? 0),
   )
   const columns = shownColumns(
     natural,
@@ -109,7 +118,7 @@ function* tableLines({ header, drop = [], rows }: Table, { width }: Place): Gene
   const line = (row: readonly Cell[]) =>
     columns
       .map((column, at) => {
-        const shown = cut(cellText(row[column]), widths[at] ?? 0)
+        const shown = cut(cellText(row[column], times), widths[at] ?? 0)
         return at === columns.length - 1 ? shown : shown.padEnd(widths[at] ?? 0)
       })
       .join(' '.repeat(gap))

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { ago, counted, dollars, few, hoursText, latency, monthly, percent, shortened, usd } from './words.ts'
+import { plainText } from './text.ts'
+import { ago, counted, dollars, few, hoursText, latency, monthly, percent, shortened, Times, usd } from './words.ts'
 
 it.each([
   [0, '0s'],
@@ -72,4 +73,43 @@ it('numbers, names and texts of any size are readable', () => {
     'a, b and 1 more',
     'ab...',
   ])
+})
+
+/** When times are told. */
+const now = Date.parse('2026-11-26T12:00:00Z')
+const times = (zone = 'UTC') => new Times(now, zone)
+
+it.each([
+  ['Ready since 2026-11-26T09:57:00Z: held', 'Ready for 2h3m (since 09:57 UTC): held'],
+  ['paused until 2026-11-26T13:44:27.123Z: why', 'paused for 1h44m more (until 13:44 UTC): why'],
+  ['it ends at 2026-11-26T12:00:30Z', 'it ends in 30s (12:00 UTC)'],
+  ['expired at 2026-11-25T12:00:00Z', 'expired 1d ago (Wed 25 Nov 12:00 UTC)'],
+  ['tried again from 2026-11-26T12:05:00Z on', 'tried again in 5m (from 12:05 UTC) on'],
+  ['deleted by 2026-11-26T12:05:00Z', 'deleted within 5m (by 12:05 UTC)'],
+  ['until 2026-11-26T11:00:00Z', 'until 1h ago (11:00 UTC)'],
+  ['2026-11-26T11:59:50Z', '10s ago (11:59 UTC)'],
+])('%s is told as %s', (text, told) => {
+  expect(times().text(text)).toBe(told)
+})
+
+it('in a zone with other clocks both are told, with the day where it is another', () => {
+  expect(times('Europe/Berlin').told(now - 3_600_000)).toBe('1h ago (11:00 UTC, 12:00 Berlin)')
+  expect(times('America/New_York').told(now - 9 * 3_600_000)).toBe('9h ago (03:00 UTC, Wed 25 Nov 22:00 New York)')
+})
+
+it.each([
+  'joiner pause --until 2026-12-04T18:00:00Z',
+  'kubectl annotate nodeclaim a joiner.sh/hold-until=2026-12-01T06:00:00Z',
+  'no RFC 3339 time such as 2026-12-01T06:00:00Z, or as 2026-12-01T06:00:00Z',
+  '{"at": "2026-12-01T06:00:00Z"}',
+])('a time that is to be typed stays: %s', (text) => {
+  expect(times().text(text)).toBe(text)
+})
+
+it('lines and cells are told, and columns are as wide as what is shown', () => {
+  const document = [[{ header: ['SINCE', 'CAUSE'], rows: [['2026-11-26T11:00:00Z', 'until 2026-11-26T13:00:00Z']] }]]
+  const place = { width: Number.POSITIVE_INFINITY, paint: (text: string) => text, times: times() }
+  expect(plainText(document, place)).toBe(
+    'SINCE               CAUSE\n1h ago (11:00 UTC)  for 1h more (until 13:00 UTC)',
+  )
 })

@@ -1,4 +1,4 @@
-// How a count, a time span, an amount and a share are written, in a terminal, in a file and on the page of `joiner ui`.
+// How a count, a time and a time span, an amount and a share are written, in a terminal, in a file and on the page of `joiner ui`.
 import { printable } from '../../core/values/printable.ts'
 
 export { shortened } from '../../core/values/texts.ts'
@@ -83,4 +83,101 @@ export function present<T>(...all: readonly (T | false | undefined)[]): readonly
 export function few(names: readonly string[], most: number): string {
   const shown = names.slice(0, most).map(printable).join(', ')
   return names.length <= most ? shown : `${shown} and ${names.length - most} more`
+}
+
+/** RFC 3339 times in UTC, with the word before them; not those of a command, a manifest or an example. */
+const moments =
+  /(?<![\w"'=.:-]|such as |\bas |--[\w-]+ )(?:\b(since|until|at|from|by) )?\b(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)(?![\w"'])/g
+
+/** Writes times for people at one moment. */
+export class Times {
+  /** Name of the zone, such as `Europe/Berlin`. */
+  readonly zone: string
+  readonly #now: number
+  readonly #formats = new Map<string, Intl.DateTimeFormat>()
+
+  /** `now`: epoch ms. */
+  constructor(now: number, zone: string = Intl.DateTimeFormat().resolvedOptions().timeZone) {
+    this.#now = now
+    this.zone = zone
+  }
+
+  /** `Mon 23 Nov 09:00`. */
+  utc(ms: number): string {
+    return this.#text('UTC', ms)
+  }
+
+  local(ms: number): string {
+    return this.#text(this.zone, ms)
+  }
+
+  /** Whether the zone's clocks show something else than UTC at one of these times. */
+  differs(times: readonly number[]): boolean {
+    return times.some((ms) => this.utc(ms) !== this.local(ms))
+  }
+
+  /** `2h3m ago (10:57 UTC, 11:57 Berlin)`, `in 5m (...)`; with its day unless that is today. */
+  told(ms: number): string {
+    return this.#told(ms, undefined)
+  }
+
+  /** Returns a text with its RFC 3339 times as they are told: `since ...` is `for 2h3m (since 10:57 UTC, 11:57 Berlin)`. */
+  text(text: string): string {
+    return text.replaceAll(moments, (whole: string, lead: string | undefined, time: string) => {
+      const ms = Date.parse(time)
+      return Number.isNaN(ms) ? whole : this.#told(ms, lead)
+    })
+  }
+
+  #told(ms: number, lead: string | undefined): string {
+    const clocks = this.#clocks(ms)
+    const isPast = ms <= this.#now
+    const span = ago(Math.abs(this.#now - ms))
+    if (lead === 'since' && isPast) return `for ${span} (since ${clocks})`
+    if (lead === 'until' && !isPast) return `for ${span} more (until ${clocks})`
+    if (lead === 'by' && !isPast) return `within ${span} (by ${clocks})`
+    if (lead === 'from' && !isPast) return `in ${span} (from ${clocks})`
+    const at = isPast ? `${span} ago (${clocks})` : `in ${span} (${clocks})`
+    return lead === undefined || lead === 'at' ? at : `${lead} ${at}`
+  }
+
+  #clocks(ms: number): string {
+    const [utc, local] = [this.utc(ms), this.local(ms)]
+    const shown = withoutDay(utc, this.utc(this.#now))
+    return utc === local ? `${shown} UTC` : `${shown} UTC, ${withoutDay(local, utc)} ${placeOf(this.zone)}`
+  }
+
+  #text(zone: string, ms: number): string {
+    const format = this.#formats.get(zone) ?? formatOf(zone)
+    this.#formats.set(zone, format)
+    return textOf(format, ms)
+  }
+}
+
+const timeLength = ' 09:00'.length
+
+/** Returns a time without its day, where another is of the same day. */
+function withoutDay(text: string, other: string): string {
+  return text.slice(0, -timeLength) === other.slice(0, -timeLength) ? text.slice(1 - timeLength) : text
+}
+
+/** `Berlin` of `Europe/Berlin`. */
+const placeOf = (zone: string) => zone.slice(zone.lastIndexOf('/') + 1).replaceAll('_', ' ')
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    weekday: 'short',
+    day: '2-digit',
+    month: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+}
+
+function textOf(format: Intl.DateTimeFormat, ms: number): string {
+  const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, value]))
+  const day = [parts.get('weekday'), parts.get('day'), parts.get('month')?.slice(0, 3)].join(' ')
+  return `${day} ${parts.get('hour')}:${parts.get('minute')}`
 }

@@ -23,6 +23,9 @@ beforeAll(async () => {
 })
 afterAll(() => small?.end())
 
+/** A time as programs read it, which people have to work out. */
+const bareTime = /\b\d{4}-\d\d-\d\dT\d\d:\d\d/
+
 const isOfJoiner = (source: Source) => source.startsWith('joiner-')
 const isOfCluster = (source: Source) => source !== 'Temporal'
 
@@ -91,6 +94,8 @@ describe('without one of its sources', () => {
         code: 0,
         stderr: expect.not.stringContaining('not read') as string,
       })
+      // A report is a file that is read later.
+      if (command.command !== 'history report') expect(`${healthy.stdout}\n${healthy.stderr}`).not.toMatch(bareTime)
       if (!command.hasNoJson) {
         const { stdout } = await small.run([...words, '-o', 'json'], { kind: 'none' })
         const schema = JSON.parse(

@@ -143,7 +143,7 @@ export function livesCases(prepared: () => Prepared): void {
     test('says what is not there', async () => {
       expect(await prepared().ask('history', 'node', 'nobody')).toMatchObject({
         code: 2,
-        stderr: expect.stringContaining('no Node or NodeClaim "nobody" is known since') as string,
+        stderr: expect.stringContaining('no Node or NodeClaim "nobody" is known within the last') as string,
       })
     })
 

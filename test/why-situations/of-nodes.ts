@@ -44,9 +44,9 @@ export const ofNodes: readonly Situation[] = [
       }),
     begin: deleteClaim,
     says: [
-      /its drain:\n {2}draining since/,
+      /its drain:\n {2}draining for/,
       /1 pod to be evicted: default\/drain-budget-/,
-      /Drained: 1 pods are waiting to be evicted: evicting pod violates a PDB .*, since 20\S+Z/,
+      /Drained: 1 pods are waiting to be evicted: evicting pod violates a PDB .*, for \S+ \(since/,
       /none may go.*\n {2}as a last resort, without eviction: joiner node force-finish/,
     ],
     remedy: /let it allow one to be missing \(kubectl edit pdb --namespace (\S+) (\S+)\)/,
@@ -75,7 +75,7 @@ export const ofNodes: readonly Situation[] = [
     says: [
       /evicted 1 pod: default\/drain-volume/,
       /1 volume attached: pv-of-drain-volume \(drain-volume\)/,
-      /VolumesDetached: Awaiting deletion of bound volumeattachments .*, since 20/,
+      /VolumesDetached: Awaiting deletion of bound volumeattachments .*, for \S+ \(since/,
     ],
     remedy: /once nothing uses the disk: (kubectl delete volumeattachment drain-volume)$/m,
     apply: (world, [, command = '']) => runPrinted(world, command),
@@ -130,7 +130,7 @@ export const ofNodes: readonly Situation[] = [
     arrange: (world) => world.apply(pool('drift-protected'), pod('drift-protected', { annotations: protectedBy })),
     begin: (world) =>
       patchPool(world, 'drift-protected', { template: { metadata: { labels: { generation: 'two' } } } }),
-    says: [/drifted since .*: NodePoolDrifted/, /drift.*: blocked: .*do-not-disrupt/],
+    says: [/drifted for \S+ \(since .*\): NodePoolDrifted/, /drift.*: blocked: .*do-not-disrupt/],
     remedy: /(kubectl annotate pod --namespace default drift-protected karpenter.sh\/do-not-disrupt-)/,
     apply: (world, [, command = '']) => runPrinted(world, command),
   },

@@ -115,7 +115,7 @@ export const ofSupply: readonly Situation[] = [
       )
     },
     says: [
-      /unschedulable \(capacity\): NodePool "larger-refused": no offering .*Azure refused Standard_E4as_v5 on-demand.*\(SKUNotAvailable\), left out until 20/,
+      /unschedulable \(capacity\): NodePool "larger-refused": no offering .*Azure refused Standard_E4as_v5 on-demand.*\(SKUNotAvailable\), left out for \S+ more \(until/,
       /left after requirements 2, resources 1, offerings 0, limits 0; 1 type would do, and it cannot be bought as on-demand now: Standard_E4as_v5/,
       /joiner blocked capacity list, joiner blocked capacity clear --all/,
     ],

@@ -1,7 +1,9 @@
 import { nodeDocument, nodeReport } from '../../starter/answers/node-report.ts'
 import { podDocument, podReport } from '../../starter/answers/pod-report.ts'
 import { withCluster } from '../../starter/cli/access/cluster.ts'
-import { plainText } from '../../starter/document/text.ts'
+import type { Document } from '../../starter/document/document.ts'
+import { anywhere, plainText } from '../../starter/document/text.ts'
+import { Times } from '../../starter/document/words.ts'
 import { type Place, readNode } from '../../starter/picture/node-picture.ts'
 import { readPod } from '../../starter/picture/pod-picture.ts'
 import { patient } from '../runner/patience.ts'
@@ -94,17 +96,21 @@ function read<T>(world: World, work: (place: Place) => Promise<T>): Promise<T> {
   return withCluster(options, (client) => work({ client, namespace: 'joiner', now: Date.now() }))
 }
 
+const printed = (document: Document, now: number) => plainText(document, { ...anywhere, times: new Times(now) })
+
 /** What `joiner why pod` prints. On real servers all situations are asked about at once, which commands of one process are not. */
 export async function whyPod(world: World, name: string): Promise<string> {
   if (isFast) return world.joiner('why', 'pod', `default/${name}`)
   const facts = await read(world, (place) => readPod('default', name, place))
-  return facts === undefined ? `there is no pod ${name}` : plainText(podDocument(podReport(facts), facts.now))
+  return facts === undefined ? `there is no pod ${name}` : printed(podDocument(podReport(facts), facts.now), facts.now)
 }
 
 async function whyNode(world: World, name: string): Promise<string> {
   if (isFast) return world.joiner('why', 'node', name)
   const facts = await read(world, (place) => readNode(name, place))
-  return facts === undefined ? `there is no node ${name}` : plainText(nodeDocument(nodeReport(facts), facts.now))
+  return facts === undefined
+    ? `there is no node ${name}`
+    : printed(nodeDocument(nodeReport(facts), facts.now), facts.now)
 }
 
 async function podNamed(world: World, name: string): Promise<Seen | undefined> {

@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest'
 import type { Budget, NodeClaim } from '../../../core/objects.ts'
 import { type Pause, Pauses } from '../../../core/pauses/pauses.ts'
 import { sampleClaim, sampleCondition, sampleNode, samplePool } from '../../../test/samples/sample-objects.ts'
-import { plainText } from '../../document/text.ts'
+import { anywhere, plainText } from '../../document/text.ts'
+import { Times } from '../../document/words.ts'
 import { type BudgetPicture, budgetReport, type Reason } from './report.ts'
-import { budgetsDocument, budgetsJson, Times } from './text.ts'
+import { budgetsDocument, budgetsJson } from './text.ts'
 
 /** A Saturday. */
 const now = Date.parse('2026-11-21T19:20:30Z')
@@ -50,8 +51,10 @@ const deleted = sampleClaim('n2', {
 const terminating = sampleClaim('n3', { status: { conditions: [sampleCondition('InstanceTerminating')] } })
 
 const report = (world: World, reasons = all, days = 3) => budgetReport(cluster(world), { reasons, now, days })
-const text = (world: World, zone = 'UTC', reasons = all) =>
-  plainText(budgetsDocument(report(world, reasons), { days: 3, times: new Times(zone) })).split('\n')
+function text(world: World, zone = 'UTC', reasons = all) {
+  const times = new Times(now, zone)
+  return plainText(budgetsDocument(report(world, reasons), { days: 3, times }), { ...anywhere, times }).split('\n')
+}
 
 describe('what counts', () => {
   it('is what budgets count: initialized nodes; not those whose VM is being deleted', () => {
@@ -114,7 +117,7 @@ describe('the text', () => {
       '',
       'default:',
       '  in use by 1 node: n4 (not ready)',
-      '  Drifted, Underutilized: open until Mon 23 Nov 09:00 UTC [Mon 23 Nov 10:00 Europe/Berlin]',
+      '  Drifted, Underutilized: open for 1d13h more (until Mon 23 Nov 09:00 UTC, 10:00 Berlin)',
       '    UTC                                  [Europe/Berlin]                        BUDGET  LIMITED BY',
       '    Sat 21 Nov 19:20 - Mon 23 Nov 09:00  [Sat 21 Nov 20:20 - Mon 23 Nov 10:00]  2       10% (budgets[0])',
       '    Mon 23 Nov 09:00 - 17:00             [Mon 23 Nov 10:00 - 18:00]             0       0 by "0 9 * * mon-fri" for 8h (budgets[1])',
@@ -127,10 +130,10 @@ describe('the text', () => {
   it('says until when it is blocked, and what comes then', () => {
     const lines = (budget: Budget) => text({ budgets: [budget] }, 'UTC', ['Empty'])[4]
     expect(lines({ nodes: '0', schedule: '@daily', duration: '23h' })).toBe(
-      '  Empty: blocked until Sat 21 Nov 23:00 UTC; then open until Sun 22 Nov 00:00 UTC',
+      '  Empty: blocked for 3h39m more (until 23:00 UTC); then open for 4h39m more (until Sun 22 Nov 00:00 UTC)',
     )
     expect(lines({ nodes: '0', schedule: '0 18 21 11 *', duration: '5h' })).toBe(
-      '  Empty: blocked until Sat 21 Nov 23:00 UTC; then open for the rest of 3 days',
+      '  Empty: blocked for 3h39m more (until 23:00 UTC); then open for the rest of 3 days',
     )
   })
 
@@ -157,7 +160,7 @@ describe('the text', () => {
       'default   Drifted               20     no limit  0       paused    -',
       '',
       'default:',
-      '  disruption for reason Drifted is paused by ann since 2026-11-21T19:20:30Z until resumed: release day',
+      '  disruption for reason Drifted is paused by ann for 0s (since 19:20 UTC) until resumed: release day',
       '  disruption of node "n7" is paused until resumed: debugging',
     ])
   })

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { pausableReasons } from '../../../core/pauses/pauses.ts'
 import { print } from '../../document/print.ts'
-import { few } from '../../document/words.ts'
+import { few, Times } from '../../document/words.ts'
 import { type ClusterOptions, clusterOptions, type ListFormat, listOptions, wholeNumber } from '../shared/options.ts'
 import type { PoolBudgets, Reason } from './report.ts'
 
@@ -58,13 +58,13 @@ async function run(names: readonly string[], options: Options): Promise<number> 
   }
   const nodePools = cluster.nodePools.filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
   const reasons = options.disruptionReason === undefined ? pausableReasons : [options.disruptionReason]
-  await show(budgetReport({ ...cluster, nodePools }, { reasons, now, days: options.days }), options)
+  await show(budgetReport({ ...cluster, nodePools }, { reasons, now, days: options.days }), options, now)
   return exitCode
 }
 
-async function show(pools: readonly PoolBudgets[], { output, days: ahead }: Options): Promise<void> {
-  const { budgetsDocument, budgetsJson, Times } = await import('./text.ts')
-  const times = new Times(Intl.DateTimeFormat().resolvedOptions().timeZone)
+async function show(pools: readonly PoolBudgets[], { output, days: ahead }: Options, now: number): Promise<void> {
+  const { budgetsDocument, budgetsJson } = await import('./text.ts')
+  const times = new Times(now)
   await print(output, {
     json: budgetsJson(pools),
     document: () =>

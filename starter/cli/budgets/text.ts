@@ -2,8 +2,9 @@ import type { BudgetPeriod } from '../../../core/disruption/budgets/budget-forec
 import { unlimited } from '../../../core/disruption/budgets/budgets.ts'
 import type { Budget } from '../../../core/objects.ts'
 import { pauseText } from '../../../core/pauses/pauses.ts'
+import { timeText } from '../../../core/values/time.ts'
 import type { Document, Part, Table } from '../../document/document.ts'
-import { counted, few } from '../../document/words.ts'
+import { counted, few, type Times } from '../../document/words.ts'
 import type { Gate, PoolBudgets, ReasonBudget } from './report.ts'
 
 /** Reasons of a pool for which budgets say the same. */
@@ -84,7 +85,7 @@ function forecastLines(
   budgets: readonly Budget[],
   { days, times }: Shown,
 ): readonly Part[] {
-  const state = gateText(gate, days, times)
+  const state = gateText(gate, days)
   if (periods.length === 1) return state === undefined ? [] : [`${names}: ${state}`]
   const rest = periods.slice(mostPeriods)
   const end = rest.at(-1)?.toMs
@@ -94,12 +95,12 @@ function forecastLines(
 }
 
 /** Undefined: it is open, and stays so. */
-function gateText(gate: Gate, days: number, times: Times): string | undefined {
-  if (gate.kind === 'open') return gate.untilMs === undefined ? undefined : `open until ${times.both(gate.untilMs)}`
+function gateText(gate: Gate, days: number): string | undefined {
+  if (gate.kind === 'open') return gate.untilMs === undefined ? undefined : `open until ${timeText(gate.untilMs)}`
   if (gate.next === undefined) return `blocked for the next ${counted(days, 'day')} at least`
   const { fromMs, toMs } = gate.next
-  const end = toMs === undefined ? `for the rest of ${counted(days, 'day')}` : `until ${times.both(toMs)}`
-  return `blocked until ${times.both(fromMs)}; then open ${end}`
+  const end = toMs === undefined ? `for the rest of ${counted(days, 'day')}` : `until ${timeText(toMs)}`
+  return `blocked until ${timeText(fromMs)}; then open ${end}`
 }
 
 function periodTable(periods: readonly BudgetPeriod[], budgets: readonly Budget[], times: Times): Table {
@@ -112,57 +113,6 @@ function periodTable(periods: readonly BudgetPeriod[], budgets: readonly Budget[
     limitText(because, budgets),
   ])
   return { header: ['UTC', ...(isLocal ? [`[${times.zone}]`] : []), 'BUDGET', 'LIMITED BY'], rows }
-}
-
-/** Writes times for people: in UTC, and in a time zone where that says something else. */
-export class Times {
-  /** Name of the zone, such as `Europe/Berlin`. */
-  readonly zone: string
-  readonly #utc: Intl.DateTimeFormat
-  readonly #local: Intl.DateTimeFormat
-
-  constructor(zone: string) {
-    this.zone = zone
-    this.#utc = formatOf('UTC')
-    this.#local = formatOf(zone)
-  }
-
-  /** `Mon 23 Nov 09:00`. */
-  utc(ms: number): string {
-    return textOf(this.#utc, ms)
-  }
-
-  local(ms: number): string {
-    return textOf(this.#local, ms)
-  }
-
-  /** Whether the zone's clocks show something else than UTC at one of these times. */
-  differs(times: readonly number[]): boolean {
-    return times.some((ms) => this.utc(ms) !== this.local(ms))
-  }
-
-  /** `Mon 23 Nov 09:00 UTC [Mon 23 Nov 10:00 Europe/Berlin]`. */
-  both(ms: number): string {
-    return `${this.utc(ms)} UTC${this.differs([ms]) ? ` [${this.local(ms)} ${this.zone}]` : ''}`
-  }
-}
-
-function formatOf(timeZone: string): Intl.DateTimeFormat {
-  return new Intl.DateTimeFormat('en-GB', {
-    timeZone,
-    weekday: 'short',
-    day: '2-digit',
-    month: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  })
-}
-
-function textOf(format: Intl.DateTimeFormat, ms: number): string {
-  const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, value]))
-  const day = [parts.get('weekday'), parts.get('day'), parts.get('month')?.slice(0, 3)].join(' ')
-  return `${day} ${parts.get('hour')}:${parts.get('minute')}`
 }
 
 /** The report for programs: times as RFC 3339, null where there is no limit or no end in sight. */

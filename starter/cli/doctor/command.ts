@@ -7,6 +7,7 @@ import type { Line, Style } from '../../document/document.ts'
 import { isForPrograms, print } from '../../document/print.ts'
 import { writeStyled } from '../../document/terminal.ts'
 import { anywhere, plainText } from '../../document/text.ts'
+import { Times } from '../../document/words.ts'
 import { whyOf } from '../../picture/missing.ts'
 import { type ClusterOptions, clusterOptions, type OutputFormat, outputOption } from '../shared/options.ts'
 import type { CheckResult, Status } from './check.ts'
@@ -91,6 +92,7 @@ function reporting(output: OutputFormat): Pick<DoctorInput, 'onStart' | 'onEnd'>
   // The library's own guess is true in a pipe where CI is set.
   const colors = pc.createColors(pc.isColorSupported && isatty(1))
   const paint = (text: string, style: Style) => colors[style](text)
+  const times = new Times(Date.now())
   const open = new Set<string>()
   const progress = () => {
     if (process.stderr.isTTY)
@@ -106,7 +108,7 @@ function reporting(output: OutputFormat): Pick<DoctorInput, 'onStart' | 'onEnd'>
       open.delete(result.name)
       progress()
       if (!isForPrograms(output))
-        writeStyled(process.stdout, `${plainText([findingLines(result)], { ...anywhere, paint })}\n`)
+        writeStyled(process.stdout, `${plainText([findingLines(result)], { ...anywhere, paint, times })}\n`)
     },
   }
 }

@@ -4,6 +4,7 @@ import { type NodeReport, nodeReport } from '../../answers/node-report.ts'
 import { section } from '../../document/document.ts'
 import { type Answer, note, print } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
+import { ago } from '../../document/words.ts'
 import { missingLines } from '../../picture/gaps.ts'
 import { historyOf } from '../../picture/history.ts'
 import { unanswered } from '../../picture/missing.ts'
@@ -121,12 +122,12 @@ function livesAnswer(history: History): Answer {
   }
 }
 
-function nothing({ sinceMs }: History): string {
-  return `no nodes since ${new Date(sinceMs).toISOString()}`
-}
+const spanOf = ({ sinceMs, untilMs }: History) => `within the last ${ago(untilMs - sinceMs)}`
 
-function missing(what: string, { sinceMs }: History): string {
-  return `no ${what} is known since ${new Date(sinceMs).toISOString()}; joiner history lists all, --since goes further back`
+const nothing = (history: History) => `no nodes ${spanOf(history)}`
+
+function missing(what: string, history: History): string {
+  return `no ${what} is known ${spanOf(history)}; joiner history lists all, --since goes further back`
 }
 
 async function answered(

@@ -11,7 +11,7 @@ const expected: Readonly<
   },
   empty: {
     code: 0,
-    out: /^no nodes since/,
+    out: /^no nodes within the last/,
     err: /its database or the namespace was emptied, and what it knew .* is lost/,
   },
   'an attribute missing': { code: 0, out: /^c +default /m, err: /the VMs of 1 lifecycles under way are not known/ },

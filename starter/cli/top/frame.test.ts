@@ -33,7 +33,7 @@ const linesAt = (columns: number, rows: number, change: Partial<TopState> = {}) 
 
 test('a frame shows totals, what waits, nodes and keys', () => {
   expect(linesAt(140, 12)).toEqual([
-    '5 nodes  2 not ready  4 pods  1 pending  0.400 USD/hour  292.00 USD/month  00:00:00  https://api',
+    '5 nodes  2 not ready  4 pods  1 pending  0.400 USD/hour  292.00 USD/month  00:00:00 UTC  https://api',
     'cpu     ███████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  18%  3.5 of 19.2 cores requested',
     'memory  ██░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░   6%  4.0 GiB of 71.0 GiB requested',
     'pending  1 pod unschedulable for 1d: 0/4 nodes are available: 4 Insufficient cpu (such as shop/big)',

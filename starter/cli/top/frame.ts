@@ -1,7 +1,7 @@
 import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
 import type { Document } from '../../document/document.ts'
 import { cut } from '../../document/text.ts'
-import { ago, counted, few, monthly } from '../../document/words.ts'
+import { ago, counted, few, monthly, Times } from '../../document/words.ts'
 import { gapLines } from '../../picture/gaps.ts'
 import { type ClusterView, type NodeView } from '../../picture/watch/cluster-view.ts'
 import {
@@ -54,8 +54,9 @@ export function frameOf(view: ClusterView, state: TopState, place: Place): Frame
   const { columns, rows, paint, resources, server } = place
   const now = view.atMs
   const barWidth = columns >= wide ? 10 : 5
-  const clip = (text: string) => cut(text, columns)
-  const title = [totalsLine(view), new Date(now).toISOString().slice(11, 19), server].join('  ')
+  const times = new Times(now)
+  const clip = (text: string) => cut(times.text(text), columns)
+  const title = [totalsLine(view), `${new Date(now).toISOString().slice(11, 19)} UTC`, server].join('  ')
   const head = [
     paint(clip(title), 'bold'),
     ...usageLines(view, resources, { barWidth: Math.max(5, Math.min(40, columns - 50)), width: columns, paint }),
@@ -71,6 +72,7 @@ export function frameOf(view: ClusterView, state: TopState, place: Place): Frame
     columns: columnsFor(view, resources, barWidth),
     width: columns,
     now,
+    times,
     paint,
   })
   const page = Math.max(1, rows - head.length - pending.length - warnings.length - 2)
@@ -117,6 +119,7 @@ interface TableOptions {
   readonly columns: readonly Column[]
   readonly width: number
   readonly now: number
+  readonly times: Times
   readonly sort: SortKey
   readonly isReversed: boolean
   readonly paint: Paint
@@ -124,13 +127,14 @@ interface TableOptions {
 
 /** Returns the heading, and a function that draws some of the rows. Columns are as wide as all rows need, so that they stay while one scrolls. */
 function drawnTable(nodes: readonly NodeView[], options: TableOptions) {
-  const { columns, width, now, sort, isReversed, paint } = options
+  const { columns, width, now, times, sort, isReversed, paint } = options
+  const textOf = ({ text }: Cell) => times.text(text)
   const titleOf = ({ key, title }: Column) => (key === sort ? `${title}${isReversed ? '▴' : '▾'}` : title)
   const natural = new Map(
     columns.map((column) => [
       column,
       nodes.reduce(
-        (widest, node) => Math.max(widest, cut(column.cell(node, now).text, Number.POSITIVE_INFINITY).length),
+        (widest, node) => Math.max(widest, cut(textOf(column.cell(node, now)), Number.POSITIVE_INFINITY).length),
         titleOf(column).length,
       ),
     ]),
@@ -140,7 +144,7 @@ function drawnTable(nodes: readonly NodeView[], options: TableOptions) {
     cells
       .map(([column, cell], at) => {
         const room = widths.get(column) ?? 0
-        const shown = cut(cell.text, room, cell.isCutInFront)
+        const shown = cut(textOf(cell), room, cell.isCutInFront)
         const isLast = at === cells.length - 1
         const padded = column.isRight ? shown.padStart(room) : isLast ? shown : shown.padEnd(room)
         return paint(padded, cell.style ?? 'plain')

@@ -103,7 +103,7 @@ async function hangInDeletion(): Promise<void> {
 test('holds keep empty nodes, are reported wherever somebody looks, and end by a release or by their time', async () => {
   const node = vm()
   const held = await world.joiner('node', 'hold', node, '--until', '2h', '--reason', 'core dump', '--by', 'alice')
-  expect(held).toMatch(new RegExp(`^NodeClaim ${name()} is held until .* by alice: core dump\n$`))
+  expect(held).toMatch(new RegExp(`^NodeClaim ${name()} is held for .* more \\(until .*\\) by alice: core dump\n$`))
   await world.scale('inflate', 2)
   const other = await world.until('a second pod runs on a node of its own', async () => {
     const claims = await world.list('nodeclaims')
@@ -117,12 +117,12 @@ test('holds keep empty nodes, are reported wherever somebody looks, and end by a
   // What cannot be read holds, and says so.
   await reported('DisruptionBlocked', '"tomorrow" is no RFC 3339 time', other)
   expect(await reported('NodeHeld', 'by alice: core dump')).toContain('is held until')
-  expect(await world.joiner('node')).toMatch(new RegExp(`${name()} .*HELD until .* by alice: core dump`))
+  expect(await world.joiner('node')).toMatch(new RegExp(`${name()} .*HELD for .* more .* by alice: core dump`))
   expect(await world.joiner('why', 'node', node)).toContain('by alice: core dump')
   expect((await lifecycle().query(lifecycleStatusQuery)).hold).toContain('by alice: core dump')
   expect((await world.list('nodeclaims')).length).toBe(2)
   expect(await world.joiner('node', 'release', name(), '--by', 'bob')).toMatch(
-    /is released by bob; it was held until .* by alice: core dump\n$/,
+    /is released by bob; it was held for .* more \(until .*\) by alice: core dump\n$/,
   )
   // Nobody clears this one: its time comes.
   await annotate(new Date(Date.now() + 2000).toISOString())
@@ -169,7 +169,7 @@ test('a step that waits a minute for its next attempt starts again at once', asy
   await world.operator.simulator('DELETE', '/faults')
   const began = Date.now()
   const printed = await world.joiner('node', 'retry', name(), '--reason', 'the role is there', '--by', 'dave')
-  expect(printed).toMatch(/: Terminating \(it waited for the VM to be gone since .*\) is started again\n$/)
+  expect(printed).toMatch(/: Terminating \(it waited for the VM to be gone for \S+ \(since .*\)\) is started again\n$/)
   await world.untilNothingLeft(Date.parse(again ?? '') - began)
   expect(await reported('RetryNow', 'by dave: the role is there')).toContain('Terminating')
 })

@@ -39,7 +39,7 @@ describe('Azure refuses the size of a pod', () => {
     )
     const answer = await world.joiner(...command.split(' ').slice(1))
     expect(answer).toMatch(
-      /unschedulable \(capacity\): .*Azure refused Standard_E2s_v5 on-demand.*\(SKUNotAvailable\), left out until/,
+      /unschedulable \(capacity\): .*Azure refused Standard_E2s_v5 on-demand.*\(SKUNotAvailable\), left out for \S+ more \(until/,
     )
     expect(answer).not.toMatch(/lower .*requests/)
     return answer

@@ -154,8 +154,10 @@ test('a name that was mistyped pauses nothing, and the one that was meant is nam
 
 test('joiner pause, status and resume say who, why and until when', async () => {
   const paused = await world.joiner('pause', '--nodepool', 'general', '--reason', 'release day', '--until', '2h')
-  expect(paused).toMatch(/^disruption of NodePool "general" is paused by .* since .* until .*: release day\n$/)
-  expect(paused).toContain(`by ${operatorUser} since`)
+  expect(paused).toMatch(
+    /^disruption of NodePool "general" is paused by .* for \d+s \(since .*\) for .* more \(until .*\): release day\n$/,
+  )
+  expect(paused).toContain(`by ${operatorUser} for`)
   const [text, json] = await Promise.all([world.joiner('status'), world.joiner('status', '--output', 'json')])
   const status = JSON.parse(json) as unknown
   const scope = { kind: 'nodePool', name: 'general' }

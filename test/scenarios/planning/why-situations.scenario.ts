@@ -41,10 +41,10 @@ test('provisioning is paused: the command says so, joiner status counts the pods
   const answer = await world.until('the pause is named', async () => {
     const printed = await world.joiner('why', 'pod', 'default/paused')
     const isNamed = printed.includes('held back (paused): provisioning is paused by')
-    return isNamed && printed.includes('waits since') && printed
+    return isNamed && printed.includes('waits for') && printed
   })
   expect(answer).toMatch(/is paused by .* until resumed: audit/)
-  expect(answer).toMatch(/kube-scheduler:\n {2}waits since .*: Unschedulable: 0\/\d+ nodes are available/)
+  expect(answer).toMatch(/kube-scheduler:\n {2}waits for \S+ \(since .*\): Unschedulable: 0\/\d+ nodes are available/)
   const [, command = ''] = /what helps:\n {2}(joiner resume --provisioning)$/m.exec(answer) ?? []
   await runPrinted(world, command)
   await untilBound(world, 'paused')

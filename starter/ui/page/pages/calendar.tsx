@@ -1,10 +1,9 @@
-import { ago } from '../../../document/words.ts'
 import type { ActionRequest, Calendar } from '../../contract.ts'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Badge, Icon, Loaded } from '../parts/elements.tsx'
 import { useResource } from '../state/api.ts'
 import { asking } from '../state/asking.ts'
-import { momentTime, now, shortDayName } from '../state/format.ts'
+import { momentTime, now, shortDayName, spanTold } from '../state/format.ts'
 import { canAct } from '../state/stream.ts'
 
 type Pause = Calendar['pauses'][number]
@@ -105,10 +104,7 @@ function PauseEntry({ pause, reload }: { readonly pause: Pause; readonly reload:
         <p class="free">{reason}</p>
         <p class="quiet-text">
           {by !== undefined && `by ${by} · `}
-          since {momentTime(sinceMs)} ·{' '}
-          {untilMs === undefined
-            ? 'until somebody ends it'
-            : `until ${momentTime(untilMs)}, in ${ago(untilMs - now.value)}`}
+          {spanTold(sinceMs, untilMs)}
         </p>
       </div>
       {canAct.value && request !== undefined && (

@@ -4,7 +4,7 @@ import type { Decision, Decisions } from '../../contract.ts'
 import { Badge, DaysChoice, type IconName, Loaded, Select, TemporalLink } from '../parts/elements.tsx'
 import { useResource } from '../state/api.ts'
 import { pools } from '../state/cluster.ts'
-import { clockTime, dayName, momentTime, now } from '../state/format.ts'
+import { clockTime, dayName, now, told, toldTime } from '../state/format.ts'
 import { nodeLink } from '../state/route.ts'
 
 type Kind = Decision['kind']
@@ -71,7 +71,7 @@ function Feed({ known: { decisions, sinceMs } }: { readonly known: Decisions }) 
           </ol>
         </section>
       ))}
-      <p class="quiet-text">Temporal keeps everything since {momentTime(sinceMs)}.</p>
+      <p class="quiet-text">Temporal keeps everything since {toldTime(sinceMs)}.</p>
     </>
   )
 }
@@ -84,16 +84,16 @@ function Entry({ decision }: { readonly decision: Decision }) {
   const [outcomeIcon, outcomeName] = outcomes[outcome]
   return (
     <article class="entry">
-      <time class="number quiet-text" dateTime={new Date(atMs).toISOString()}>
+      <time class="number quiet-text" dateTime={new Date(atMs).toISOString()} title={toldTime(atMs)}>
         {clockTime(atMs)}
       </time>
       <Badge icon={icon} class="badge kind" data-kind={kind}>
         {name}
       </Badge>
       <div class="entry-text">
-        <p>{text}</p>
+        <p>{told(text)}</p>
         <p class="quiet-text">
-          {reason !== '' && <span>{reason}</span>}
+          {reason !== '' && <span>{told(reason)}</span>}
           {nodes.slice(0, mostNodes).map((node) => (
             <a key={node} href={nodeLink(node)}>
               {node}

@@ -1,6 +1,6 @@
 // The time, and amounts and times as the page writes them.
-import { signal } from '@preact/signals'
-import { ago } from '../../../document/words.ts'
+import { computed, signal } from '@preact/signals'
+import { ago, Times } from '../../../document/words.ts'
 
 /** The time, for ages: coarse, so that little is drawn again. */
 export const now = signal(Date.now())
@@ -13,6 +13,18 @@ export function startClock(): void {
 
 /** How long ago something was. */
 export const age = (sinceMs: number) => ago(now.value - sinceMs)
+
+const times = computed(() => new Times(now.value))
+
+/** Returns a text with its times as people are told them. */
+export const told = (text: string) => times.value.text(text)
+export const toldTime = (ms: number) => times.value.told(ms)
+
+/** Returns since when something lasts, and until when. */
+export function spanTold(sinceMs: number, untilMs: number | undefined): string {
+  const iso = (ms: number) => new Date(ms).toISOString()
+  return told(`since ${iso(sinceMs)} · until ${untilMs === undefined ? 'somebody ends it' : iso(untilMs)}`)
+}
 
 export function cores(amount: number): string {
   if (amount > 0 && amount < 1) return `${Math.round(amount * 1000)}m`
