@@ -6,7 +6,7 @@ import { readConfig } from '../api/config.ts'
 import { lifecycleId } from '../core/task-queues.ts'
 import { clusterName } from '../deploy/local/cluster.ts'
 import { temporalSettings } from '../deploy/local/temporal.ts'
-import { temporalCheck } from '../starter/cli/doctor/temporal.ts'
+import { examineTemporal } from '../starter/cli/doctor/temporal.ts'
 import { version as release } from '../workers/build-info.ts'
 import { bundleDigest, readBundle, withoutSourceMap, workflowBundle } from '../workers/bundle.ts'
 import { pokeSignal, resumeSignal } from '../workflows/messages.ts'
@@ -137,8 +137,7 @@ async function diagnosed(versioning: string) {
   const temporal = temporalSettings(world.cluster)
   // The cluster is asked about a bundled Temporal alone.
   const kubernetes = {} as never
-  const check = temporalCheck({ config: parsed.config, temporal, unreached: undefined, kubernetes, now: Date.now })
-  return check.run(AbortSignal.timeout(30_000))
+  return examineTemporal({ config: parsed.config, temporal, unreached: undefined, kubernetes, now: Date.now })
 }
 
 async function runningLifecycles(): Promise<readonly string[]> {

@@ -1,4 +1,3 @@
-import { type TokenResult, tokenLimitMs } from '../../../activities/azure/arm/access-token.ts'
 import { apiVersionOf, parseApiVersions } from '../../../activities/azure/arm/api-versions.ts'
 import { parseSubnet, type SubnetAddresses, subnetSpace } from '../../../activities/azure/launch/subnet.ts'
 import { maxPodsOf } from '../../../activities/azure/node-class/node-class-settings.ts'
@@ -7,32 +6,15 @@ import { quantityValue, subtractQuantity, zero } from '../../../core/values/quan
 import { present } from '../../document/words.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { whyOf } from '../../picture/missing.ts'
-import {
-  type Check,
-  type DoctorContext,
-  type Finding,
-  fail,
-  groupId,
-  ok,
-  roleAssignment,
-  warn,
-  worst,
-} from './check.ts'
+import { type DoctorContext, type Finding, fail, groupId, ok, roleAssignment, warn, worst } from './check.ts'
 
 /** Whether Azure gives this process a token, and whose. */
-export function identityCheck({ identity }: DoctorContext, token: Promise<TokenResult>): Check {
-  return {
-    name: 'identity',
-    remedy: 'check AZURE_TENANT_ID, AZURE_CLIENT_ID and the authority of ARM_CLOUD',
-    limitMs: tokenLimitMs + 2000,
-    run: async () => {
-      const how = `${identity.kind} (${identity.because})`
-      const result = await token
-      if (result.kind === 'failed') return fail(`${how}: ${result.message}`, [result.remedy])
-      const { objectId, clientId } = result.owner
-      return ok(`${how}: a token within ${result.ms} ms, client id ${clientId || '?'}, object id ${objectId || '?'}`)
-    },
-  }
+export async function examineIdentity({ identity, token }: DoctorContext): Promise<Finding> {
+  const how = `${identity.kind} (${identity.because})`
+  const result = await token
+  if (result.kind === 'failed') return fail(`${how}: ${result.message}`, [result.remedy])
+  const { objectId, clientId } = result.owner
+  return ok(`${how}: a token within ${result.ms} ms, client id ${clientId || '?'}, object id ${objectId || '?'}`)
 }
 
 interface Read {
@@ -70,27 +52,24 @@ function reads({ config }: DoctorContext): readonly Read[] {
 }
 
 /** Whether everything that Joiner reads of Azure can be read, by reading it. */
-export function readsCheck(context: DoctorContext): Check {
-  return {
-    name: 'azure reads',
-    remedy: `check that ${context.arm.endpoint} can be reached from here: curl -sS ${context.arm.endpoint}/`,
-    limitMs: 30_000,
-    run: async (signal) => {
-      const all = reads(context)
-      const results = await Promise.all(
-        all.map(async (read) => ({ read, problem: await problemOf(context, read, signal) })),
-      )
-      const bad = results.filter(({ problem }) => problem !== undefined)
-      if (bad.length === 0) return ok(`${all.map(({ what }) => what).join(', ')} can be read`)
-      const remedies = new Set(await Promise.all(bad.map(({ read, problem }) => readRemedy(context, read, problem))))
-      return fail(
-        `${bad.length} of ${all.length} reads fail: ${bad.map(({ read }) => read.what).join(', ')}`,
-        [...remedies],
-        bad.map(({ read, problem }) => `${read.what}: ${whyOf(problem)}`),
-      )
-    },
-  }
+export async function examineReads(context: DoctorContext, signal: AbortSignal): Promise<Finding> {
+  const all = reads(context)
+  const results = await Promise.all(
+    all.map(async (read) => ({ read, problem: await problemOf(context, read, signal) })),
+  )
+  const bad = results.filter(({ problem }) => problem !== undefined)
+  if (bad.length === 0) return ok(`${all.map(({ what }) => what).join(', ')} can be read`)
+  const remedies = new Set(await Promise.all(bad.map(({ read, problem }) => readRemedy(context, read, problem))))
+  return fail(
+    `${bad.length} of ${all.length} reads fail: ${bad.map(({ read }) => read.what).join(', ')}`,
+    [...remedies],
+    bad.map(({ read, problem }) => `${read.what}: ${whyOf(problem)}`),
+  )
 }
+
+/** What to do where ARM gives no answer. */
+export const reachArm = ({ arm }: DoctorContext) =>
+  `check that ${arm.endpoint} can be reached from here: curl -sS ${arm.endpoint}/`
 
 async function problemOf({ arm }: DoctorContext, { path }: Read, signal: AbortSignal): Promise<unknown> {
   try {
@@ -102,10 +81,9 @@ async function problemOf({ arm }: DoctorContext, { path }: Read, signal: AbortSi
 }
 
 async function readRemedy(context: DoctorContext, { what }: Read, problem: unknown): Promise<string> {
-  const { config, arm } = context
+  const { config } = context
   const subscription = `/subscriptions/${config.ARM_SUBSCRIPTION_ID}`
-  if (!(problem instanceof ArmRefusal))
-    return `check that ${arm.endpoint} can be reached from here: curl -sS ${arm.endpoint}/`
+  if (!(problem instanceof ArmRefusal)) return reachArm(context)
   if (problem.code === 'SubscriptionNotFound')
     return 'set ARM_SUBSCRIPTION_ID to the subscription of the cluster: az account show --query id -o tsv'
   if (problem.code === 'ResourceGroupNotFound')
@@ -122,7 +100,7 @@ async function readRemedy(context: DoctorContext, { what }: Read, problem: unkno
 }
 
 /** A subnet's parts for commands of az. */
-function subnetArguments(id: string): string {
+export function subnetArguments(id: string): string {
   const subnet = parseSubnet(id)
   return subnet === undefined
     ? `--ids ${id}`
@@ -137,45 +115,38 @@ interface SubnetJson {
 }
 
 /** Whether the subnets in use have addresses for what NodePools may grow to. */
-export function subnetCheck(context: DoctorContext): Check {
-  const { config, arm } = context
-  return {
-    name: 'subnet',
-    remedy: `look at the subnet: az network vnet subnet show ${subnetArguments(config.VNET_SUBNET_ID)}`,
-    run: async (signal) => {
-      const { nodeClasses } = await context.pools()
-      const ids = new Set([config.VNET_SUBNET_ID, ...nodeClasses.flatMap(({ spec }) => spec.vnetSubnetID ?? [])])
-      const findings = await Promise.all([...ids].map((id) => oneSubnet(context, id, signal)))
-      return worst(findings)
-    },
-  }
+export async function examineSubnets(context: DoctorContext, signal: AbortSignal): Promise<Finding> {
+  const { nodeClasses } = await context.pools()
+  const ids = new Set([context.config.VNET_SUBNET_ID, ...nodeClasses.flatMap(({ spec }) => spec.vnetSubnetID ?? [])])
+  return worst(await Promise.all([...ids].map((id) => subnetFinding(context, id, signal))))
+}
 
-  async function oneSubnet({ pools }: DoctorContext, id: string, signal: AbortSignal): Promise<Finding> {
-    let subnet: SubnetJson
-    try {
-      subnet = await arm.get<SubnetJson>(`${id}?api-version=2024-05-01`, signal)
-    } catch (error) {
-      if (!(error instanceof ArmRefusal)) throw error
-      return subnetRefusal(context, id, error)
-    }
-    const { addressPrefix, addressPrefixes = [] } = subnet.properties ?? {}
-    const prefixes = addressPrefix === undefined ? addressPrefixes : [addressPrefix]
-    const { size, free } = subnetSpace(subnet.properties ?? {})
-    const perNode = addressesPerNode(config)
-    const room = Math.floor(free / perNode)
-    const wanted = mostNodes((await pools()).nodePools)
-    const name = id.slice(id.lastIndexOf('/') + 1)
-    const reported = `subnet ${name} (${prefixes.join(', ')}) has ${free} of ${size} addresses free, room for ${room} nodes with ${perNode} each`
-    const remedies = [
-      `give the nodes more room: az network vnet subnet update ${subnetArguments(id)} --address-prefixes A-LARGER-PREFIX, or point azure.subnetId (VNET_SUBNET_ID) or spec.vnetSubnetID of an AKSNodeClass at a larger subnet`,
-      'or lower spec.limits of the NodePools: kubectl get nodepools -o custom-columns=NAME:.metadata.name,LIMITS:.spec.limits',
-    ]
-    if (room === 0) return fail(`${reported}: no node can be made`, remedies)
-    if (wanted !== undefined && wanted > room)
-      return warn(`${reported}, and the NodePools' limits allow up to ${wanted} more`, remedies)
-    if (wanted === undefined && room < scarceNodes) return warn(`${reported}; not every NodePool has limits`, remedies)
-    return ok(wanted === undefined ? reported : `${reported}; the NodePools' limits allow up to ${wanted} more`)
+async function subnetFinding(context: DoctorContext, id: string, signal: AbortSignal): Promise<Finding> {
+  const { arm, config, pools } = context
+  let subnet: SubnetJson
+  try {
+    subnet = await arm.get<SubnetJson>(`${id}?api-version=2024-05-01`, signal)
+  } catch (error) {
+    if (!(error instanceof ArmRefusal)) throw error
+    return subnetRefusal(context, id, error)
   }
+  const { addressPrefix, addressPrefixes = [] } = subnet.properties ?? {}
+  const prefixes = addressPrefix === undefined ? addressPrefixes : [addressPrefix]
+  const { size, free } = subnetSpace(subnet.properties ?? {})
+  const perNode = addressesPerNode(config)
+  const room = Math.floor(free / perNode)
+  const wanted = mostNodes((await pools()).nodePools)
+  const name = id.slice(id.lastIndexOf('/') + 1)
+  const reported = `subnet ${name} (${prefixes.join(', ')}) has ${free} of ${size} addresses free, room for ${room} nodes with ${perNode} each`
+  const remedies = [
+    `give the nodes more room: az network vnet subnet update ${subnetArguments(id)} --address-prefixes A-LARGER-PREFIX, or point azure.subnetId (VNET_SUBNET_ID) or spec.vnetSubnetID of an AKSNodeClass at a larger subnet`,
+    'or lower spec.limits of the NodePools: kubectl get nodepools -o custom-columns=NAME:.metadata.name,LIMITS:.spec.limits',
+  ]
+  if (room === 0) return fail(`${reported}: no node can be made`, remedies)
+  if (wanted !== undefined && wanted > room)
+    return warn(`${reported}, and the NodePools' limits allow up to ${wanted} more`, remedies)
+  if (wanted === undefined && room < scarceNodes) return warn(`${reported}; not every NodePool has limits`, remedies)
+  return ok(wanted === undefined ? reported : `${reported}; the NodePools' limits allow up to ${wanted} more`)
 }
 
 async function subnetRefusal(context: DoctorContext, id: string, error: ArmRefusal): Promise<Finding> {

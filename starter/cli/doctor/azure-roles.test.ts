@@ -4,7 +4,7 @@ import { doctorConfig } from '../../../test/fakes/azure-config.ts'
 import { nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
 import type { Pools } from '../shared/buyable.ts'
-import { actionsCheck } from './azure-roles.ts'
+import { examineActions } from './azure-roles.ts'
 import type { DoctorContext } from './check.ts'
 
 const subscription = '00000000-0000-4000-8000-000000000001'
@@ -33,7 +33,7 @@ async function look(pools: () => Promise<Pools>, answer: () => readonly object[]
     arm: { list },
     pools,
   } as unknown as DoctorContext
-  const finding = await actionsCheck(context).run(new AbortController().signal)
+  const finding = await examineActions(context, new AbortController().signal)
   return { finding, asked: asked.filter((path) => path.includes('capacityReservationGroups')) }
 }
 

@@ -5,7 +5,7 @@ import { type AzureRole, machinesRole, reservationsRole, roleName } from '../../
 import { present } from '../../document/words.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { whyOf } from '../../picture/missing.ts'
-import { type Check, type DoctorContext, type Finding, fail, groupId, ok, roleAssignment, warn } from './check.ts'
+import { type DoctorContext, type Finding, fail, groupId, ok, roleAssignment, warn } from './check.ts'
 
 interface Need {
   readonly scope: string
@@ -101,34 +101,28 @@ interface Permission {
 }
 
 /** Whether Azure's roles allow every write that Joiner does, asked of ARM and without doing any. */
-export function actionsCheck(context: DoctorContext): Check {
-  return {
-    name: 'azure roles',
-    remedy: `list what the identity may do: az role assignment list --all --assignee ${context.identity.settings.clientId ?? 'CLIENT-ID'} -o table`,
-    run: async (signal) => {
-      const needs = [...builtInNeeds(context), ...machineNeeds(context)]
-      const groups = await reservationNeeds(context)
-      const found = await Promise.all([
-        ...needs.map((need) => lacking(context, need, signal)),
-        ...groups.map((need) => lackingOfGroup(context, need, signal)),
-      ])
-      const missing = found.filter(({ actions }) => actions.length > 0)
-      const unasked = found.flatMap(({ scope, unasked: why }) => (why === undefined ? [] : [`${scope}: ${why}`]))
-      if (missing.length > 0)
-        return fail(
-          `${missing.reduce((sum, { actions }) => sum + actions.length, 0)} actions are not allowed`,
-          [...new Set(await Promise.all(missing.map(({ role, scope }) => roleAssignment(context, role, scope))))],
-          [...missing.flatMap(({ scope, actions }) => actions.map((action) => `${action} on ${scope}`)), ...unasked],
-        )
-      if (unasked.length > 0)
-        return warn(
-          `Azure did not say what is allowed on ${unasked.length} capacity reservation groups`,
-          ['run joiner doctor again later; kubectl describe aksnodeclass says whether Joiner can read them'],
-          unasked,
-        )
-      return withIdentities(context)
-    },
-  }
+export async function examineActions(context: DoctorContext, signal: AbortSignal): Promise<Finding> {
+  const needs = [...builtInNeeds(context), ...machineNeeds(context)]
+  const groups = await reservationNeeds(context)
+  const found = await Promise.all([
+    ...needs.map((need) => lacking(context, need, signal)),
+    ...groups.map((need) => lackingOfGroup(context, need, signal)),
+  ])
+  const missing = found.filter(({ actions }) => actions.length > 0)
+  const unasked = found.flatMap(({ scope, unasked: why }) => (why === undefined ? [] : [`${scope}: ${why}`]))
+  if (missing.length > 0)
+    return fail(
+      `${missing.reduce((sum, { actions }) => sum + actions.length, 0)} actions are not allowed`,
+      [...new Set(await Promise.all(missing.map(({ role, scope }) => roleAssignment(context, role, scope))))],
+      [...missing.flatMap(({ scope, actions }) => actions.map((action) => `${action} on ${scope}`)), ...unasked],
+    )
+  if (unasked.length > 0)
+    return warn(
+      `Azure did not say what is allowed on ${unasked.length} capacity reservation groups`,
+      ['run joiner doctor again later; kubectl describe aksnodeclass says whether Joiner can read them'],
+      unasked,
+    )
+  return withIdentities(context)
 }
 
 function withIdentities({ config }: DoctorContext): Finding {

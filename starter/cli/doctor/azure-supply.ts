@@ -9,30 +9,22 @@ import { sceneOf, vmSizes, vmUsages } from '../../picture/from-azure.ts'
 import { whyOf } from '../../picture/missing.ts'
 import { readWhole } from '../../picture/picture.ts'
 import { type Buyable, readBuyable } from '../shared/buyable.ts'
-import { type Check, type DoctorContext, type Finding, fail, ok, roleAssignment, warn, worst } from './check.ts'
+import { type DoctorContext, type Finding, fail, ok, roleAssignment, warn, worst } from './check.ts'
 
 /** Whether quota is left in the families that the NodePools may use. */
-export function quotaCheck(context: DoctorContext): Check {
-  const { config } = context
-  return {
-    name: 'quota',
-    remedy: `look at the usages: az vm list-usage --location ${config.LOCATION} -o table`,
-    limitMs: 60_000,
-    run: async () => {
-      const [{ nodePools }, { usages, sizes }] = await Promise.all([
-        context.pools(),
-        readWhole(sceneOf(context), { usages: vmUsages, sizes: vmSizes }),
-      ])
-      const buyable = await readBuyable(context, sizes)
-      if (nodePools.length === 0)
-        return warn('there is no NodePool, so no family is in use', ['kubectl apply -f my-nodepools.yaml'])
-      const region = regional(usages, context)
-      return worst([
-        ...buyable.map((each) => quotaOfPool(each, usages, context)),
-        ...(region === undefined ? [] : [region]),
-      ])
-    },
-  }
+export async function examineQuota(context: DoctorContext): Promise<Finding> {
+  const [{ nodePools }, { usages, sizes }] = await Promise.all([
+    context.pools(),
+    readWhole(sceneOf(context), { usages: vmUsages, sizes: vmSizes }),
+  ])
+  const buyable = await readBuyable(context, sizes)
+  if (nodePools.length === 0)
+    return warn('there is no NodePool, so no family is in use', ['kubectl apply -f my-nodepools.yaml'])
+  const region = regional(usages, context)
+  return worst([
+    ...buyable.map((each) => quotaOfPool(each, usages, context)),
+    ...(region === undefined ? [] : [region]),
+  ])
 }
 
 /** Every family counts against the quota of its region, too. */
@@ -88,90 +80,72 @@ function increase(config: DoctorContext['config'], family: string): string {
 }
 
 /** Whether the images that node classes need are published in the region. */
-export function imagesCheck(context: DoctorContext): Check {
+export async function examineImages(context: DoctorContext, signal: AbortSignal): Promise<Finding> {
   const { config, arm, kubernetes } = context
-  return {
-    name: 'images',
-    remedy: `look at the galleries: az sig image-version list-community --location ${config.LOCATION} --public-gallery-name AKSUbuntu-38d80f77-467a-481f-a8d4-09b6d4220bd2 --gallery-image-definition 2204gen2containerd -o table`,
-    run: async (signal) => {
-      if (config.USE_SIG)
-        return warn('images come from shared galleries, which are read with a token that only AKS hands out', [
-          `see whether the node classes found any: kubectl get aksnodeclasses -o custom-columns=NAME:.metadata.name,IMAGES:.status.images[*].id`,
-        ])
-      const [{ nodeClasses }, version, settings] = await Promise.all([
-        context.pools(),
-        kubernetes.version(),
-        azureConfig(config, context.cloud, { clusterUid: '', clusterDnsServiceIp: '' }),
-      ])
-      if (nodeClasses.length === 0)
-        return warn('there is no AKSNodeClass, so no image is in use', ['kubectl apply -f my-nodepools.yaml'])
-      const definitions = new Map(
-        nodeClasses.flatMap((each) => {
-          const wanted = nodeClassSettings(each, settings)
-          return imageDefinitions(wanted, resolveImageFamily(wanted, version)).map(
-            (found) => [found.name, found] as const,
-          )
-        }),
-      )
-      const findings = await Promise.all(
-        [...definitions.values()].map(async ({ name, gallery }): Promise<Finding> => {
-          const path = `/subscriptions/${config.ARM_SUBSCRIPTION_ID}/providers/Microsoft.Compute/locations/${config.LOCATION}/communityGalleries/${gallery.community}/images/${name}/versions?api-version=2024-03-03`
-          try {
-            const versions = await arm.list<{ readonly name?: string }>(path, signal)
-            const newest = versions
-              .map(({ name: each = '' }) => each)
-              .toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }))
-              .at(-1)
-            return newest === undefined
-              ? warn(`${name}: no version is published in ${config.LOCATION}`, [])
-              : ok(`${name} ${newest}`)
-          } catch (error) {
-            if (!(error instanceof ArmRefusal)) throw error
-            const reported = `${name}: ${whyOf(error)}`
-            if (error.status === 404)
-              return warn(reported, [
-                `choose another spec.imageFamily, or wait until AKS publishes it in ${config.LOCATION}`,
-              ])
-            return fail(reported, [
-              await roleAssignment(context, 'Reader', `/subscriptions/${config.ARM_SUBSCRIPTION_ID}`),
-            ])
-          }
-        }),
-      )
-      if (findings.every(({ status }) => status === 'warn'))
-        return fail(
-          `no image of the node classes is published in ${config.LOCATION}`,
-          worst(findings).remedies ?? [],
-          findings.map(({ summary }) => summary),
-        )
-      return worst(findings)
-    },
-  }
+  if (config.USE_SIG)
+    return warn('images come from shared galleries, which are read with a token that only AKS hands out', [
+      `see whether the node classes found any: kubectl get aksnodeclasses -o custom-columns=NAME:.metadata.name,IMAGES:.status.images[*].id`,
+    ])
+  const [{ nodeClasses }, version, settings] = await Promise.all([
+    context.pools(),
+    kubernetes.version(),
+    azureConfig(config, context.cloud, { clusterUid: '', clusterDnsServiceIp: '' }),
+  ])
+  if (nodeClasses.length === 0)
+    return warn('there is no AKSNodeClass, so no image is in use', ['kubectl apply -f my-nodepools.yaml'])
+  const definitions = new Map(
+    nodeClasses.flatMap((each) => {
+      const wanted = nodeClassSettings(each, settings)
+      return imageDefinitions(wanted, resolveImageFamily(wanted, version)).map((found) => [found.name, found] as const)
+    }),
+  )
+  const findings = await Promise.all(
+    [...definitions.values()].map(async ({ name, gallery }): Promise<Finding> => {
+      const path = `/subscriptions/${config.ARM_SUBSCRIPTION_ID}/providers/Microsoft.Compute/locations/${config.LOCATION}/communityGalleries/${gallery.community}/images/${name}/versions?api-version=2024-03-03`
+      try {
+        const versions = await arm.list<{ readonly name?: string }>(path, signal)
+        const newest = versions
+          .map(({ name: each = '' }) => each)
+          .toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+          .at(-1)
+        return newest === undefined
+          ? warn(`${name}: no version is published in ${config.LOCATION}`, [])
+          : ok(`${name} ${newest}`)
+      } catch (error) {
+        if (!(error instanceof ArmRefusal)) throw error
+        const reported = `${name}: ${whyOf(error)}`
+        if (error.status === 404)
+          return warn(reported, [
+            `choose another spec.imageFamily, or wait until AKS publishes it in ${config.LOCATION}`,
+          ])
+        return fail(reported, [await roleAssignment(context, 'Reader', `/subscriptions/${config.ARM_SUBSCRIPTION_ID}`)])
+      }
+    }),
+  )
+  if (findings.every(({ status }) => status === 'warn'))
+    return fail(
+      `no image of the node classes is published in ${config.LOCATION}`,
+      worst(findings).remedies ?? [],
+      findings.map(({ summary }) => summary),
+    )
+  return worst(findings)
 }
 
 /** Whether the price list of the region can be had. Without it prices are estimated. */
-export function pricesCheck({ config, cloud }: DoctorContext): Check {
+export async function examinePrices({ config, cloud }: DoctorContext): Promise<Finding> {
   const endpoint = cloud.pricesEndpoint
-  return {
-    name: 'prices',
-    remedy: `prices are estimated until the list can be had; allow traffic to ${endpoint}: curl -sS "${endpoint}/api/retail/prices?api-version=2023-01-01-preview&\\$top=1"`,
-    limitMs: 60_000,
-    run: async () => {
-      if (endpoint === undefined)
-        return ok(`${cloud.name} has no price list; prices are estimated from what a VM holds`)
-      try {
-        const { region, list } = await fetchPrices(endpoint, config.LOCATION)
-        const reported = `${list.size} prices of ${region}`
-        return region === config.LOCATION
-          ? ok(reported)
-          : warn(`the price list names nothing in ${config.LOCATION}; ${reported} take their place`, [
-              `check LOCATION "${config.LOCATION}": az account list-locations --query "[].name" -o tsv`,
-            ])
-      } catch (error) {
-        return warn(`${endpoint}: ${whyOf(error)}; prices are estimated meanwhile`, [
-          `allow traffic to ${endpoint}, or set JOINER_PRICES_ENDPOINT to a mirror`,
+  if (endpoint === undefined) return ok(`${cloud.name} has no price list; prices are estimated from what a VM holds`)
+  try {
+    const { region, list } = await fetchPrices(endpoint, config.LOCATION)
+    const reported = `${list.size} prices of ${region}`
+    return region === config.LOCATION
+      ? ok(reported)
+      : warn(`the price list names nothing in ${config.LOCATION}; ${reported} take their place`, [
+          `check LOCATION "${config.LOCATION}": az account list-locations --query "[].name" -o tsv`,
         ])
-      }
-    },
+  } catch (error) {
+    return warn(`${endpoint}: ${whyOf(error)}; prices are estimated meanwhile`, [
+      `allow traffic to ${endpoint}, or set JOINER_PRICES_ENDPOINT to a mirror`,
+    ])
   }
 }

@@ -1,4 +1,5 @@
 import type { AzureIdentity } from '../../../activities/azure/access/azure-identity.ts'
+import type { TokenResult } from '../../../activities/azure/arm/access-token.ts'
 import type { Cloud } from '../../../activities/azure/arm/clouds.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import type { Config } from '../../../api/config.ts'
@@ -104,8 +105,11 @@ export interface DoctorContext {
   readonly identity: AzureIdentity
   readonly arm: ArmReader
   readonly kubernetes: KubernetesClient
+  readonly token: Promise<TokenResult>
   /** What the identity is called at Azure; undefined until a token was had, or when none came. */
   readonly owner: Promise<{ readonly objectId: string; readonly clientId: string } | undefined>
+  /** Name of the ServiceAccount with the identity at Azure. */
+  readonly serviceAccount: string
   /** What the cluster's NodePools and AKSNodeClasses are; read once for all checks. */
   readonly pools: () => Promise<Pools>
   readonly now: () => number

@@ -3,7 +3,7 @@ import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { readRepairer } from '../shared/temporal-findings.ts'
 import type { DoctorContext } from './check.ts'
-import { apiServerCheck, clocksCheck } from './cluster.ts'
+import { examineApiServer, examineClocks } from './cluster.ts'
 
 const now = Date.parse('2026-11-21T12:00:00.400Z')
 
@@ -32,7 +32,7 @@ test.each([
   [400, -90, 'fail', 'the API server is 400 s ahead: tokens will be refused'],
   [0, undefined, 'warn', 'ARM does not say what time it is'],
 ] as const)('clocks %i s and %i s ahead: %s', async (apiServer, arm, status, said) => {
-  const finding = await clocksCheck(context(apiServer, arm)).run(new AbortController().signal)
+  const finding = await examineClocks(context(apiServer, arm), new AbortController().signal)
   expect(finding.status).toBe(status)
   expect(finding.summary).toContain(said)
   expect((finding.remedies ?? []).some((remedy) => remedy.includes('timedatectl'))).toBe(
@@ -67,7 +67,7 @@ test.each<[string, () => Promise<Json>, string, string]>([
     'who holds joiner-bridge, joiner-planner, joiner-maintenance may not be read from here',
   ],
 ])('clocks of leaders that %s', async (_, get, status, said) => {
-  const finding = await clocksCheck(context(0, 0, get)).run(new AbortController().signal)
+  const finding = await examineClocks(context(0, 0, get), new AbortController().signal)
   expect(finding.status).toBe(status)
   expect(finding.summary).toContain(said)
 })
@@ -105,9 +105,7 @@ test.each<[string, () => Promise<Json>, 'ok' | 'warn', RegExp]>([
   ],
 ])('an API server of which %s', async (_, get, status, said) => {
   const kubernetes = { server: 'https://aks', version: async () => 'v1.35.0', get }
-  const finding = await apiServerCheck({ ...context(0, 0), kubernetes } as unknown as DoctorContext).run(
-    new AbortController().signal,
-  )
+  const finding = await examineApiServer({ ...context(0, 0), kubernetes } as unknown as DoctorContext)
   expect([finding.status, [finding.summary, ...(finding.details ?? [])].join('\n')]).toEqual([
     status,
     expect.stringMatching(said),

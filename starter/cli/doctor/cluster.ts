@@ -2,28 +2,22 @@ import { ApiError, isNotFound } from '../../../activities/kubernetes/client/api-
 import { isClockWrong, offText } from '../../../core/server-time.ts'
 import { whyOf } from '../../picture/missing.ts'
 import { type LeaseReport, readLeases } from '../shared/leases.ts'
-import { type Check, type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
+import { type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
 
 /** The oldest minor version of Kubernetes that the chart allows. */
 const oldestMinor = 30
 
 /** Whether the API server can be reached, is not too old, and keeps up with what Joiner asks. */
-export function apiServerCheck({ kubernetes, config, now }: DoctorContext): Check {
-  return {
-    name: 'kubernetes',
-    remedy: `check the kubeconfig and the way to ${kubernetes.server}: kubectl version`,
-    run: async () => {
-      const version = await kubernetes.version()
-      const minor = Number(/^v1\.(\d+)/.exec(version)?.[1] ?? 0)
-      const reported = `${kubernetes.server} is Kubernetes ${version}`
-      const held = heldUpFinding(await readLeases(kubernetes, config.JOINER_NAMESPACE), now())
-      return minor >= oldestMinor
-        ? worst([ok(reported), ...held])
-        : fail(`${reported}, and 1.${oldestMinor} is the oldest that works`, [
-            'az aks get-upgrades --name CLUSTER --resource-group GROUP -o table; az aks upgrade --name CLUSTER --resource-group GROUP --kubernetes-version VERSION',
-          ])
-    },
-  }
+export async function examineApiServer({ kubernetes, config, now }: DoctorContext): Promise<Finding> {
+  const version = await kubernetes.version()
+  const minor = Number(/^v1\.(\d+)/.exec(version)?.[1] ?? 0)
+  const reported = `${kubernetes.server} is Kubernetes ${version}`
+  const held = heldUpFinding(await readLeases(kubernetes, config.JOINER_NAMESPACE), now())
+  return minor >= oldestMinor
+    ? worst([ok(reported), ...held])
+    : fail(`${reported}, and 1.${oldestMinor} is the oldest that works`, [
+        'az aks get-upgrades --name CLUSTER --resource-group GROUP -o table; az aks upgrade --name CLUSTER --resource-group GROUP --kubernetes-version VERSION',
+      ])
 }
 
 /** What a Lease says of its holder is old once it has not been renewed for so long: the holder is gone, or cut off. */
@@ -52,22 +46,16 @@ const failMs = 300_000
 const warnMs = 30_000
 
 /** Whether this machine's clock agrees with the API server's and with ARM's, and those of the processes that lead with the API server's. */
-export function clocksCheck(context: DoctorContext): Check {
+export async function examineClocks(context: DoctorContext, signal: AbortSignal): Promise<Finding> {
   const { kubernetes, arm, config } = context
-  return {
-    name: 'clocks',
-    remedy: 'timedatectl status; chronyc tracking',
-    run: async (signal) => {
-      const all = await Promise.all([
-        compared(apiServer, context.now, () => kubernetes.serverDate()),
-        compared('ARM', context.now, () => arm.date(signal)),
-        leadersClocks(kubernetes, config.JOINER_NAMESPACE),
-      ])
-      const findings = all.filter(({ summary }) => summary !== '')
-      if (findings.every(({ status }) => status === 'ok')) return ok(findings.map(({ summary }) => summary).join('; '))
-      return worst(findings)
-    },
-  }
+  const all = await Promise.all([
+    compared(apiServer, context.now, () => kubernetes.serverDate()),
+    compared('ARM', context.now, () => arm.date(signal)),
+    leadersClocks(kubernetes, config.JOINER_NAMESPACE),
+  ])
+  const findings = all.filter(({ summary }) => summary !== '')
+  if (findings.every(({ status }) => status === 'ok')) return ok(findings.map(({ summary }) => summary).join('; '))
+  return worst(findings)
 }
 
 const apiServer = 'the API server'
@@ -115,35 +103,31 @@ async function compared(what: string, now: () => number, dateOf: () => Promise<s
 }
 
 /** Whether objects of old API versions are converted, by having one converted that is never stored. */
-export function conversionCheck({ kubernetes, config }: DoctorContext): Check {
-  const namespace = config.JOINER_NAMESPACE
-  const remedies = [
+export async function examineConversion({ kubernetes, config }: DoctorContext): Promise<Finding> {
+  const stored: string[] = []
+  for (const { plural, sample } of samples)
+    try {
+      await kubernetes.create(`/apis/karpenter.sh/v1beta1/${plural}?dryRun=All`, sample)
+      stored.push(sample.kind)
+    } catch (error) {
+      // NodeClaims are served as v1beta1 on request only.
+      if (sample.kind === 'NodeClaim' && isNotFound(error)) continue
+      if (error instanceof ApiError && error.code === 403)
+        return warn(`it was not tried, since this identity may not create ${sample.kind}s: ${whyOf(error)}`, [
+          'run joiner doctor with the rights of an administrator',
+        ])
+      return fail(`a ${sample.kind} of v1beta1 cannot be stored as v1: ${whyOf(error)}`, conversionRemedies(config))
+    }
+  return ok(`a ${stored.join(' and a ')} of v1beta1 would be stored as v1`)
+}
+
+/** What shows why the webhook does not answer. */
+export const conversionRemedies = ({ JOINER_NAMESPACE: namespace }: DoctorContext['config']) =>
+  [
     `kubectl get endpointslices --namespace ${namespace} --selector kubernetes.io/service-name=joiner-conversion; it must list Joiner's pods`,
     `kubectl logs --namespace ${namespace} deployment/joiner-conversion`,
     `kubectl rollout restart --namespace ${namespace} deployment/joiner-conversion; it writes the CA bundle into the CRDs again`,
-  ]
-  return {
-    name: 'conversion webhook',
-    remedy: remedies[0] ?? '',
-    run: async () => {
-      const stored: string[] = []
-      for (const { plural, sample } of samples)
-        try {
-          await kubernetes.create(`/apis/karpenter.sh/v1beta1/${plural}?dryRun=All`, sample)
-          stored.push(sample.kind)
-        } catch (error) {
-          // NodeClaims are served as v1beta1 on request only.
-          if (sample.kind === 'NodeClaim' && isNotFound(error)) continue
-          if (error instanceof ApiError && error.code === 403)
-            return warn(`it was not tried, since this identity may not create ${sample.kind}s: ${whyOf(error)}`, [
-              'run joiner doctor with the rights of an administrator',
-            ])
-          return fail(`a ${sample.kind} of v1beta1 cannot be stored as v1: ${whyOf(error)}`, remedies)
-        }
-      return ok(`a ${stored.join(' and a ')} of v1beta1 would be stored as v1`)
-    },
-  }
-}
+  ] as const
 
 /** What is only read may come from a cache of objects that were converted before. */
 const node = {

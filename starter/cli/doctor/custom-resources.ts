@@ -8,7 +8,7 @@ import { nodeClassSpec } from '../../../api/node-class.ts'
 import { nodeOverlaySpec } from '../../../api/node-overlay.ts'
 import { nodePoolSpec } from '../../../api/node-pool.ts'
 import { whyOf } from '../../picture/missing.ts'
-import { type Check, type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
+import { type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
 
 interface Kind {
   readonly kind: string
@@ -52,12 +52,8 @@ const remedies = [
 ]
 
 /** Whether the CRDs are there, serve every version that is needed, and know every field that this Joiner knows. */
-export function customResourcesCheck({ kubernetes, config, now }: DoctorContext): Check {
-  return {
-    name: 'custom resources',
-    remedy: 'kubectl get crds; kubectl api-resources --api-group karpenter.sh',
-    run: async () => worst((await Promise.all(Object.entries(kinds).map(lookAt))).flat()),
-  }
+export async function examineCustomResources({ kubernetes, config, now }: DoctorContext): Promise<Finding> {
+  return worst((await Promise.all(Object.entries(kinds).map(lookAt))).flat())
 
   async function lookAt([plural, wanted]: readonly [string, Kind]): Promise<readonly Finding[]> {
     const { group, versions, onRequest } = wanted

@@ -1,23 +1,126 @@
 import { readCloud } from '../../../activities/azure/access/azure-config.ts'
 import { azureIdentity } from '../../../activities/azure/access/azure-identity.ts'
-import { tryToken } from '../../../activities/azure/arm/access-token.ts'
+import { tokenLimitMs, tryToken } from '../../../activities/azure/arm/access-token.ts'
 import { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import type { KubeconfigSource } from '../../../activities/kubernetes/client/kubeconfig.ts'
 import type { Config } from '../../../api/config.ts'
 import { ArmReader } from '../../picture/arm-reader.ts'
 import type { TemporalSettings } from '../../temporal/settings.ts'
 import { type Pools, readPools } from '../shared/buyable.ts'
-import { identityCheck, readsCheck, subnetCheck } from './azure-access.ts'
-import { actionsCheck } from './azure-roles.ts'
-import { imagesCheck, pricesCheck, quotaCheck } from './azure-supply.ts'
-import { type Check, type CheckResult, type DoctorContext, runChecks } from './check.ts'
-import { apiServerCheck, clocksCheck, conversionCheck } from './cluster.ts'
-import { customResourcesCheck } from './custom-resources.ts'
-import { instancesCheck, machinesCheck } from './instances.ts'
-import { cancellationsCheck, keptDocumentsCheck, lostClaimsCheck, nodesCheck } from './nodes.ts'
-import { rightsCheck } from './rights.ts'
-import { clusterIdentityCheck, temporalCheck } from './temporal.ts'
-import { workflowsCheck } from './workflows.ts'
+import { examineIdentity, examineReads, examineSubnets, reachArm, subnetArguments } from './azure-access.ts'
+import { examineActions } from './azure-roles.ts'
+import { examineImages, examinePrices, examineQuota } from './azure-supply.ts'
+import { type Check, type CheckResult, type DoctorContext, type Finding, runChecks } from './check.ts'
+import { conversionRemedies, examineApiServer, examineClocks, examineConversion } from './cluster.ts'
+import { examineCustomResources } from './custom-resources.ts'
+import { examineInstances, examineMachines } from './instances.ts'
+import { examineCancellations, examineKeptDocuments, examineLostClaims, examineNodes, lookAtKept } from './nodes.ts'
+import { examineRights } from './rights.ts'
+import { examineInstallation, examineTemporal, healthCommand } from './temporal.ts'
+import { examineWorkflows } from './workflows.ts'
+
+/** One thing that is looked at. */
+interface Row extends Pick<Check, 'name' | 'limitMs'> {
+  /** What to do when it does not end, or fails in a way that it does not expect. */
+  readonly remedy: string | ((context: DoctorContext) => string)
+  readonly examine: (context: DoctorContext, signal: AbortSignal) => Promise<Finding>
+  /** Without a token ARM says nothing but that: it is not looked at then, and the row of the identity says why. */
+  readonly needsToken?: true
+}
+
+/** All that is looked at, in the order in which it is listed. */
+const rows: readonly Row[] = [
+  {
+    name: 'identity',
+    remedy: 'check AZURE_TENANT_ID, AZURE_CLIENT_ID and the authority of ARM_CLOUD',
+    examine: examineIdentity,
+    limitMs: tokenLimitMs + 2000,
+  },
+  { name: 'azure reads', remedy: reachArm, examine: examineReads, limitMs: 30_000, needsToken: true },
+  {
+    name: 'azure roles',
+    remedy: ({ identity }) =>
+      `list what the identity may do: az role assignment list --all --assignee ${identity.settings.clientId ?? 'CLIENT-ID'} -o table`,
+    examine: examineActions,
+    needsToken: true,
+  },
+  {
+    name: 'subnet',
+    remedy: ({ config }) => `look at the subnet: az network vnet subnet show ${subnetArguments(config.VNET_SUBNET_ID)}`,
+    examine: examineSubnets,
+    needsToken: true,
+  },
+  {
+    name: 'quota',
+    remedy: ({ config }) => `look at the usages: az vm list-usage --location ${config.LOCATION} -o table`,
+    examine: examineQuota,
+    limitMs: 60_000,
+    needsToken: true,
+  },
+  {
+    name: 'images',
+    remedy: ({ config }) =>
+      `look at the galleries: az sig image-version list-community --location ${config.LOCATION} --public-gallery-name AKSUbuntu-38d80f77-467a-481f-a8d4-09b6d4220bd2 --gallery-image-definition 2204gen2containerd -o table`,
+    examine: examineImages,
+    needsToken: true,
+  },
+  {
+    name: 'instances',
+    remedy: ({ config }) =>
+      `look at the VMs: az vm list --resource-group ${config.AZURE_NODE_RESOURCE_GROUP} --output table`,
+    examine: examineInstances,
+    limitMs: 30_000,
+    needsToken: true,
+  },
+  {
+    name: 'aks machines',
+    remedy: ({ config }) =>
+      `look at the cluster: az aks show --name ${config.CLUSTER_NAME} --resource-group ${config.ARM_RESOURCE_GROUP || 'GROUP-OF-THE-CLUSTER'}`,
+    examine: examineMachines,
+    needsToken: true,
+  },
+  {
+    name: 'prices',
+    remedy: ({ cloud: { pricesEndpoint: endpoint } }) =>
+      `prices are estimated until the list can be had; allow traffic to ${endpoint}: curl -sS "${endpoint}/api/retail/prices?api-version=2023-01-01-preview&\\$top=1"`,
+    examine: examinePrices,
+    limitMs: 60_000,
+  },
+  {
+    name: 'kubernetes',
+    remedy: ({ kubernetes }) => `check the kubeconfig and the way to ${kubernetes.server}: kubectl version`,
+    examine: examineApiServer,
+  },
+  {
+    name: 'custom resources',
+    remedy: 'kubectl get crds; kubectl api-resources --api-group karpenter.sh',
+    examine: examineCustomResources,
+  },
+  { name: 'lost nodeclaims', remedy: lookAtKept, examine: examineLostClaims },
+  { name: 'cancelled lifecycles', remedy: lookAtKept, examine: examineCancellations },
+  { name: 'kept documents', remedy: lookAtKept, examine: examineKeptDocuments },
+  { name: 'nodes', remedy: 'look at both: kubectl get nodes,nodeclaims -o wide', examine: examineNodes },
+  {
+    name: 'kubernetes rights',
+    remedy: ({ config: { JOINER_NAMESPACE: namespace } }) =>
+      `kubectl auth can-i --list --as system:serviceaccount:${namespace}:joiner --namespace ${namespace}`,
+    examine: examineRights,
+  },
+  { name: 'conversion webhook', remedy: ({ config }) => conversionRemedies(config)[0], examine: examineConversion },
+  {
+    name: 'temporal',
+    remedy: (context) =>
+      `check TEMPORAL_ADDRESS "${context.temporal.address}" (chart: temporal.address) and that the frontend runs: ${healthCommand(context)}`,
+    examine: examineTemporal,
+  },
+  { name: 'workflows', remedy: 'fix "temporal" first', examine: examineWorkflows },
+  {
+    name: 'installation',
+    remedy: 'kubectl get crd nodepools.karpenter.sh --output yaml; temporal workflow list',
+    examine: examineInstallation,
+  },
+  { name: 'clocks', remedy: 'timedatectl status; chronyc tracking', examine: examineClocks },
+]
 
 export interface DoctorInput {
   readonly config: Config
@@ -61,6 +164,8 @@ export async function examine({
       identity,
       arm: new ArmReader(cloud.armEndpoint, identity.credential, identity.scope),
       kubernetes,
+      token,
+      serviceAccount,
       owner: token.then((result) => (result.kind === 'token' ? result.owner : undefined)),
       pools: () => {
         pools ??= readPools(kubernetes)
@@ -68,7 +173,7 @@ export async function examine({
       },
       now: () => Date.now(),
     }
-    const checks = checksOf(context, { token, serviceAccount })
+    const checks = rows.map((row) => checkOf(row, context))
     onStart(checks.map(({ name }) => name))
     return await runChecks(checks, onEnd)
   } finally {
@@ -76,45 +181,12 @@ export async function examine({
   }
 }
 
-/** What is looked at, in the order in which it is asked; each is reported when it is known. */
-function checksOf(
-  context: DoctorContext,
-  { token, serviceAccount }: Pick<DoctorInput, 'serviceAccount'> & { readonly token: ReturnType<typeof tryToken> },
-): readonly Check[] {
-  return [
-    identityCheck(context, token),
-    ...[
-      readsCheck(context),
-      actionsCheck(context),
-      subnetCheck(context),
-      quotaCheck(context),
-      imagesCheck(context),
-      instancesCheck(context),
-      machinesCheck(context),
-    ].map((check) => withToken(check, context)),
-    pricesCheck(context),
-    apiServerCheck(context),
-    customResourcesCheck(context),
-    lostClaimsCheck(context),
-    cancellationsCheck(context),
-    keptDocumentsCheck(context),
-    nodesCheck(context),
-    rightsCheck(context, serviceAccount),
-    conversionCheck(context),
-    temporalCheck(context),
-    workflowsCheck(context),
-    clusterIdentityCheck(context),
-    clocksCheck(context),
-  ]
-}
-
-/** Without a token ARM says nothing but that: the check is not run, and the one of the identity says why. */
-function withToken(check: Check, { owner }: DoctorContext): Check {
-  return {
-    ...check,
-    run: async (signal) => {
-      if ((await owner) !== undefined) return check.run(signal)
-      return { status: 'fail', summary: 'not looked at: Azure gave no token', remedies: ['fix "identity" first'] }
-    },
+function checkOf({ remedy, examine, needsToken, ...row }: Row, context: DoctorContext): Check {
+  const run = (signal: AbortSignal) => examine(context, signal)
+  const withToken = async (signal: AbortSignal): Promise<Finding> => {
+    if ((await context.owner) !== undefined) return run(signal)
+    return { status: 'fail', summary: 'not looked at: Azure gave no token', remedies: ['fix "identity" first'] }
   }
+  const text = typeof remedy === 'string' ? remedy : remedy(context)
+  return { ...row, remedy: text, run: needsToken === true ? withToken : run }
 }

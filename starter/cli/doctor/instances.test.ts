@@ -3,7 +3,7 @@ import { tagKeys } from '../../../activities/azure/launch/tags.ts'
 import { doctorConfig } from '../../../test/fakes/azure-config.ts'
 import { claimJson, condition } from '../../../test/fakes/objects.ts'
 import type { DoctorContext } from './check.ts'
-import { instancesCheck } from './instances.ts'
+import { examineInstances } from './instances.ts'
 
 test('a VM whose tags name another NodeClaim of the name is given to this one by the command that it prints', async () => {
   const config = doctorConfig('sub', {})
@@ -19,7 +19,7 @@ test('a VM whose tags name another NodeClaim of the name is given to this one by
     },
     arm: { list: async () => [{ id, tags: { [tagKeys.cluster]: config.CLUSTER_NAME, [tagKeys.claimUid]: 'later' } }] },
   } as unknown as DoctorContext
-  const finding = await instancesCheck(context).run(new AbortController().signal)
+  const finding = await examineInstances(context, new AbortController().signal)
   expect(JSON.stringify(finding)).toContain('kubectl annotate nodeclaim a joiner.sh/adopted-from=later')
   expect(JSON.stringify(finding)).not.toContain('CLUSTER_NAME) to it')
 })

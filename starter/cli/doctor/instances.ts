@@ -18,7 +18,7 @@ import { ArmRefusal } from '../../picture/arm-reader.ts'
 import { clusterScene, nodeClaims } from '../../picture/from-cluster.ts'
 import { whyOf } from '../../picture/missing.ts'
 import { readWhole } from '../../picture/picture.ts'
-import { type Check, type DoctorContext, type Finding, fail, groupId, ok, warn } from './check.ts'
+import { type DoctorContext, type Finding, fail, groupId, ok, warn } from './check.ts'
 
 /** Claims that are named one by one. */
 const mostNamed = 5
@@ -31,32 +31,25 @@ interface VmJson {
 type Listed = ReadonlyMap<string, VmJson>
 
 /** Whether the VMs of registered NodeClaims are found where Joiner looks for them, which garbage collection depends on. */
-export function instancesCheck(context: DoctorContext): Check {
+export async function examineInstances(context: DoctorContext, signal: AbortSignal): Promise<Finding> {
   const { config, arm, kubernetes } = context
   const path = `${groupId(config)}/providers/Microsoft.Compute/virtualMachines?api-version=${apiVersions['Microsoft.Compute/virtualMachines']}`
-  return {
-    name: 'instances',
-    remedy: `look at the VMs: az vm list --resource-group ${config.AZURE_NODE_RESOURCE_GROUP} --output table`,
-    limitMs: 30_000,
-    run: async (signal) => {
-      const [{ nodeClaims: claims }, vms, clusterUid] = await Promise.all([
-        readWhole(clusterScene(kubernetes), { nodeClaims }),
-        arm.list<VmJson>(path, signal),
-        findClusterUid(kubernetes),
-      ])
-      const listed = new Map(vms.map((vm) => [providerIdOf(vm.id).toLowerCase(), vm]))
-      const scope = {
-        clusterName: config.CLUSTER_NAME,
-        clusterUid,
-        subscriptionId: config.ARM_SUBSCRIPTION_ID,
-        nodeResourceGroup: config.AZURE_NODE_RESOURCE_GROUP,
-      }
-      const known = claims
-        .filter((claim) => !isAksMachine(claim) && isTrue(claim.status.conditions, 'Registered'))
-        .map((claim): Known => ({ ...knownClaim(claim), claim, instance: listedInstance(claim, listed, scope) }))
-      return findingOf(known, listed, context)
-    },
+  const [{ nodeClaims: claims }, vms, clusterUid] = await Promise.all([
+    readWhole(clusterScene(kubernetes), { nodeClaims }),
+    arm.list<VmJson>(path, signal),
+    findClusterUid(kubernetes),
+  ])
+  const listed = new Map(vms.map((vm) => [providerIdOf(vm.id).toLowerCase(), vm]))
+  const scope = {
+    clusterName: config.CLUSTER_NAME,
+    clusterUid,
+    subscriptionId: config.ARM_SUBSCRIPTION_ID,
+    nodeResourceGroup: config.AZURE_NODE_RESOURCE_GROUP,
   }
+  const known = claims
+    .filter((claim) => !isAksMachine(claim) && isTrue(claim.status.conditions, 'Registered'))
+    .map((claim): Known => ({ ...knownClaim(claim), claim, instance: listedInstance(claim, listed, scope) }))
+  return findingOf(known, listed, context)
 }
 
 interface Known extends KnownClaim {
@@ -137,7 +130,7 @@ interface ClusterJson {
 }
 
 /** Whether the AKS machines of the cluster are managed as the setting says, or left alone as without it. */
-export function machinesCheck(context: DoctorContext): Check {
+export async function examineMachines(context: DoctorContext, signal: AbortSignal): Promise<Finding> {
   const { config, arm, kubernetes } = context
   const scope = {
     subscriptionId: config.ARM_SUBSCRIPTION_ID,
@@ -146,34 +139,28 @@ export function machinesCheck(context: DoctorContext): Check {
     clusterName: config.CLUSTER_NAME,
     clusterUid: '',
   }
-  return {
-    name: 'aks machines',
-    remedy: `look at the cluster: az aks show --name ${config.CLUSTER_NAME} --resource-group ${config.ARM_RESOURCE_GROUP || 'GROUP-OF-THE-CLUSTER'}`,
-    run: async (signal) => {
-      const claims = (await readWhole(clusterScene(kubernetes), { nodeClaims })).nodeClaims.filter(isAksMachine)
-      if (!managesMachines(config)) return unmanaged(claims)
-      const version = `api-version=${apiVersions['Microsoft.ContainerService/managedClusters']}`
-      let cluster: ClusterJson
-      let pools: readonly PoolJson[]
-      try {
-        cluster = await arm.get<ClusterJson>(`${clusterPath(scope)}?${version}`, signal)
-        pools = await arm.list<PoolJson>(`${clusterPath(scope)}/agentPools?${version}`, signal)
-      } catch (error) {
-        if (!(error instanceof ArmRefusal)) throw error
-        return fail(`the cluster cannot be read: ${whyOf(error)}`, [
-          `check ARM_RESOURCE_GROUP and CLUSTER_NAME, and assign the role of deploy/azure/joiner-machines-role.json to Joiner's identity on ${clusterPath(scope)}`,
-        ])
-      }
-      const refusal = napRefusal(cluster.properties?.nodeProvisioningProfile?.mode ?? 'Manual', scope)
-      if (refusal !== undefined)
-        return fail(refusal, [
-          `az aks update --name ${config.CLUSTER_NAME} --resource-group ${config.ARM_RESOURCE_GROUP} --node-provisioning-mode Manual`,
-        ])
-      const poolless = config.PROVISION_MODE === 'aksscriptless' ? undefined : whyNoPool(pools, config)
-      if (poolless !== undefined) return poolless
-      return managed(claims, (claim) => whyElsewhere(claim, scope))
-    },
+  const claims = (await readWhole(clusterScene(kubernetes), { nodeClaims })).nodeClaims.filter(isAksMachine)
+  if (!managesMachines(config)) return unmanaged(claims)
+  const version = `api-version=${apiVersions['Microsoft.ContainerService/managedClusters']}`
+  let cluster: ClusterJson
+  let pools: readonly PoolJson[]
+  try {
+    cluster = await arm.get<ClusterJson>(`${clusterPath(scope)}?${version}`, signal)
+    pools = await arm.list<PoolJson>(`${clusterPath(scope)}/agentPools?${version}`, signal)
+  } catch (error) {
+    if (!(error instanceof ArmRefusal)) throw error
+    return fail(`the cluster cannot be read: ${whyOf(error)}`, [
+      `check ARM_RESOURCE_GROUP and CLUSTER_NAME, and assign the role of deploy/azure/joiner-machines-role.json to Joiner's identity on ${clusterPath(scope)}`,
+    ])
   }
+  const refusal = napRefusal(cluster.properties?.nodeProvisioningProfile?.mode ?? 'Manual', scope)
+  if (refusal !== undefined)
+    return fail(refusal, [
+      `az aks update --name ${config.CLUSTER_NAME} --resource-group ${config.ARM_RESOURCE_GROUP} --node-provisioning-mode Manual`,
+    ])
+  const poolless = config.PROVISION_MODE === 'aksscriptless' ? undefined : whyNoPool(pools, config)
+  if (poolless !== undefined) return poolless
+  return managed(claims, (claim) => whyElsewhere(claim, scope))
 }
 
 /** Nodes that are made as machines need a pool of machines. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { doctorConfig } from '../../../test/fakes/azure-config.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
 import type { DoctorContext } from './check.ts'
-import { machinesCheck } from './instances.ts'
+import { examineMachines } from './instances.ts'
 
 const id = (cluster: string) =>
   `/subscriptions/sub/resourceGroups/clusters/providers/Microsoft.ContainerService/managedClusters/${cluster}/agentPools/p/machines/m`
@@ -58,7 +58,7 @@ function look({ claims = [], isOn = true, mode = 'Manual', refusal, pools }: Wor
         Promise.resolve(Object.entries(pools ?? {}).map(([name, of]) => ({ name, properties: { mode: of } }))),
     },
   } as unknown as DoctorContext
-  return machinesCheck(context).run(new AbortController().signal)
+  return examineMachines(context, new AbortController().signal)
 }
 
 describe('AKS machines', () => {

@@ -5,7 +5,7 @@ import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import { formatWithheld } from '../../../api/withheld-machines.ts'
 import { claimJson, nodeJson } from '../../../test/fakes/objects.ts'
 import type { DoctorContext } from './check.ts'
-import { cancellationsCheck, keptDocumentsCheck, lostClaimsCheck, nodesFinding } from './nodes.ts'
+import { examineCancellations, examineKeptDocuments, examineLostClaims, nodesFinding } from './nodes.ts'
 
 const found = (nodes: readonly Json[], claims: readonly Json[]) =>
   nodesFinding(
@@ -63,7 +63,7 @@ const examined = (get: () => Promise<unknown>, claims: readonly Json[] = []) => 
     },
   }
   const context = { config: { JOINER_NAMESPACE: 'joiner' }, kubernetes, now: Date.now } as unknown as DoctorContext
-  return lostClaimsCheck(context).run(new AbortController().signal)
+  return examineLostClaims(context)
 }
 
 test('machines that run pods without a NodeClaim are named, with what they cost and what ends them', async () => {
@@ -114,7 +114,7 @@ test('lifecycles that somebody cancelled in Temporal are counted, with what to d
   const checked = (data: object) => {
     const kubernetes = { get: async () => ({ data }) }
     const context = { config: { JOINER_NAMESPACE: 'joiner' }, kubernetes, now: Date.now }
-    return cancellationsCheck(context as unknown as DoctorContext).run(new AbortController().signal)
+    return examineCancellations(context as unknown as DoctorContext)
   }
   expect(await checked({ 'accepted.a': JSON.stringify({ at, nodeClaim: 'a', nodePool: 'p' }) })).toMatchObject({
     status: 'ok',
@@ -136,7 +136,7 @@ test('lifecycles that somebody cancelled in Temporal are counted, with what to d
 test('documents that only processes use are looked at; those that are damaged are named, and those that may not be read', async () => {
   const looked = (get: (path: string) => Promise<unknown>) => {
     const context = { config: { JOINER_NAMESPACE: 'joiner' }, kubernetes: { get }, now: () => 0 }
-    return keptDocumentsCheck(context as unknown as DoctorContext).run(new AbortController().signal)
+    return examineKeptDocuments(context as unknown as DoctorContext)
   }
   const missing = () => Promise.reject(new ApiError(404, 'NotFound', 'gone'))
   expect(await looked(missing)).toMatchObject({ status: 'ok', summary: expect.stringContaining('can be read') })

@@ -8,22 +8,16 @@ import { clusterScene, nodeClaims, nodes } from '../../picture/from-cluster.ts'
 import type { Gaps } from '../../picture/gaps.ts'
 import { ofProcesses, refusedCancellations, withheld } from '../../picture/kept.ts'
 import { needed, readPicture, readWhole, type Scene } from '../../picture/picture.ts'
-import { type Check, type DoctorContext, type Finding, ok, warn, worst } from './check.ts'
+import { type DoctorContext, type Finding, ok, warn, worst } from './check.ts'
 
 /** Objects that are named one by one, and machines without a NodeClaim. */
 const mostNamed = 5
 const mostMachines = 20
 
 /** Whether each NodeClaim has its Node, and no Node poses as another's. */
-export function nodesCheck({ kubernetes }: Pick<DoctorContext, 'kubernetes'>): Check {
-  return {
-    name: 'nodes',
-    remedy: 'look at both: kubectl get nodes,nodeclaims -o wide',
-    run: async () => {
-      const found = await readWhole(clusterScene(kubernetes), { nodes, nodeClaims })
-      return nodesFinding(found.nodes, found.nodeClaims)
-    },
-  }
+export async function examineNodes({ kubernetes }: DoctorContext): Promise<Finding> {
+  const found = await readWhole(clusterScene(kubernetes), { nodes, nodeClaims })
+  return nodesFinding(found.nodes, found.nodeClaims)
 }
 
 /** Returns what is found of Nodes and NodeClaims. */
@@ -78,26 +72,20 @@ function gone(lost: readonly Named[]): Finding {
 }
 
 /** Whether machines run pods without a NodeClaim, as the last pass of garbage collection found. */
-export function lostClaimsCheck(context: DoctorContext): Check {
-  return {
-    name: 'lost nodeclaims',
-    remedy: lookAtKept(context),
-    run: async () => {
-      const picture = await readWhole(keptScene(context), { withheld, nodeClaims })
-      if (picture.damaged.length > 0) return unreadable(picture.damaged)
-      const { atMs, count, costPerDay, doubt, machines } = picture.withheld
-      const adopted = adoptedText(picture.nodeClaims)
-      if (count === 0) return ok(`no machine is known to run pods without a NodeClaim${adopted}`)
-      return warn(
-        `${counted(count, 'machine')} without a NodeClaim kept since pods run there, ${costPerDay.toFixed(2)} USD a day (found at ${new Date(atMs ?? 0).toISOString()})${adopted}`,
-        [
-          doubt ?? 'what becomes of them: joiner admin adopt --dry-run; to have that at once: joiner admin adopt',
-          `to have one deleted: ${withheldRemedy('NODE')}`,
-        ],
-        machines.slice(0, mostMachines).map(withheldText),
-      )
-    },
-  }
+export async function examineLostClaims(context: DoctorContext): Promise<Finding> {
+  const picture = await readWhole(keptScene(context), { withheld, nodeClaims })
+  if (picture.damaged.length > 0) return unreadable(picture.damaged)
+  const { atMs, count, costPerDay, doubt, machines } = picture.withheld
+  const adopted = adoptedText(picture.nodeClaims)
+  if (count === 0) return ok(`no machine is known to run pods without a NodeClaim${adopted}`)
+  return warn(
+    `${counted(count, 'machine')} without a NodeClaim kept since pods run there, ${costPerDay.toFixed(2)} USD a day (found at ${new Date(atMs ?? 0).toISOString()})${adopted}`,
+    [
+      doubt ?? 'what becomes of them: joiner admin adopt --dry-run; to have that at once: joiner admin adopt',
+      `to have one deleted: ${withheldRemedy('NODE')}`,
+    ],
+    machines.slice(0, mostMachines).map(withheldText),
+  )
 }
 
 /** Returns which NodeClaims were made again for VMs that had lost theirs, and when the last one was. */
@@ -118,38 +106,26 @@ function adoptedText(claims: readonly NodeClaim[]): string {
 }
 
 /** Whether lifecycles were cancelled in Temporal by mistake: their nodes stay. */
-export function cancellationsCheck(context: DoctorContext): Check {
-  return {
-    name: 'cancelled lifecycles',
-    remedy: lookAtKept(context),
-    run: async () => {
-      const picture = await readPicture(keptScene(context), { refusedCancellations })
-      const notAllowed = unallowed(picture)
-      if (notAllowed !== undefined) return notAllowed
-      const text = needed(picture, { refusedCancellations }).refusedCancellations
-      if (picture.damaged.length > 0 && text === '') return unreadable(picture.damaged)
-      if (text === '') return ok('no cancellation of a lifecycle in Temporal was refused within the last hour')
-      return warn(text, [
-        'find out who cancels workflows: docs/temporal-access.md says what cancel, terminate and reset do',
-      ])
-    },
-  }
+export async function examineCancellations(context: DoctorContext): Promise<Finding> {
+  const picture = await readPicture(keptScene(context), { refusedCancellations })
+  const notAllowed = unallowed(picture)
+  if (notAllowed !== undefined) return notAllowed
+  const text = needed(picture, { refusedCancellations }).refusedCancellations
+  if (picture.damaged.length > 0 && text === '') return unreadable(picture.damaged)
+  if (text === '') return ok('no cancellation of a lifecycle in Temporal was refused within the last hour')
+  return warn(text, [
+    'find out who cancels workflows: docs/temporal-access.md says what cancel, terminate and reset do',
+  ])
 }
 
 /** Whether the documents that Joiner keeps in ConfigMaps can be read. */
-export function keptDocumentsCheck(context: DoctorContext): Check {
-  return {
-    name: 'kept documents',
-    remedy: lookAtKept(context),
-    run: async () => {
-      const picture = await readPicture(keptScene(context), ofProcesses)
-      if (picture.damaged.length > 0) return unreadable(picture.damaged)
-      const notAllowed = unallowed(picture)
-      if (notAllowed !== undefined) return notAllowed
-      needed(picture, ofProcesses)
-      return ok('what Joiner keeps of Azure in ConfigMaps can be read')
-    },
-  }
+export async function examineKeptDocuments(context: DoctorContext): Promise<Finding> {
+  const picture = await readPicture(keptScene(context), ofProcesses)
+  if (picture.damaged.length > 0) return unreadable(picture.damaged)
+  const notAllowed = unallowed(picture)
+  if (notAllowed !== undefined) return notAllowed
+  needed(picture, ofProcesses)
+  return ok('what Joiner keeps of Azure in ConfigMaps can be read')
 }
 
 const keptScene = ({ config, kubernetes, now }: DoctorContext): Scene => ({
@@ -158,7 +134,7 @@ const keptScene = ({ config, kubernetes, now }: DoctorContext): Scene => ({
   now: now(),
 })
 
-const lookAtKept = ({ config }: DoctorContext) =>
+export const lookAtKept = ({ config }: DoctorContext) =>
   `look at what Joiner stored: kubectl get configmaps --namespace ${config.JOINER_NAMESPACE}`
 
 /** The identity that runs the doctor need not have the rights of an operator. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { DoctorContext } from './check.ts'
-import { rightsCheck } from './rights.ts'
+import { examineRights } from './rights.ts'
 
 /** What doctor says in a pod of the account joiner-azure, which may do everything, and how many things it asked about. */
 async function inPod(JOINER_ROLES: readonly string[]) {
@@ -21,8 +21,8 @@ async function inPod(JOINER_ROLES: readonly string[]) {
       return Promise.resolve({ status: { allowed: true } })
     },
   }
-  const context = { config, kubernetes } as unknown as DoctorContext
-  const { details = [] } = await rightsCheck(context, 'joiner-azure').run(new AbortController().signal)
+  const context = { config, kubernetes, serviceAccount: 'joiner-azure' } as unknown as DoctorContext
+  const { details = [] } = await examineRights(context)
   return { asked, details }
 }
 

@@ -3,7 +3,7 @@ import { ApiError } from '../../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import type { Config, Role } from '../../../api/config.ts'
 import { type Right, type RightCondition, rights } from '../../../api/rights/rights.ts'
-import { type Check, type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
+import { type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
 
 interface Question {
   readonly group: string
@@ -46,47 +46,39 @@ const accounts = (azureAccount: string): readonly Account[] => [
 /**
  * Whether each of Joiner's ServiceAccounts may do what its roles do. One of them can ask for itself only; an administrator asks about all.
  */
-export function rightsCheck({ kubernetes, config }: DoctorContext, azureAccount: string): Check {
+export async function examineRights({ kubernetes, config, serviceAccount }: DoctorContext): Promise<Finding> {
   const namespace = config.JOINER_NAMESPACE
   const userOf = ({ name }: Account) => `system:serviceaccount:${namespace}:${name}`
-  const all = accounts(azureAccount)
-  return {
-    name: 'kubernetes rights',
-    remedy: `kubectl auth can-i --list --as system:serviceaccount:${namespace}:joiner --namespace ${namespace}`,
-    run: async () => {
-      const self = await ownName(kubernetes)
-      const conditions = conditionsOf(config, await kubernetes.version())
-      const asked = ({ roles }: Account) =>
-        questions(
-          rights.filter(
-            ({ to, when }) => roles.some((role) => role === to) && (when === undefined || conditions[when]),
-          ),
-          namespace,
-        )
-      const own = all.find((account) => userOf(account) === self)
-      // A process with roles of several accounts is the only one, and so is its account (the chart's profile `single`).
-      if (own !== undefined && config.JOINER_ROLES.length > own.roles.length)
-        return examined(kubernetes, own, { namespace, asked: asked({ ...own, roles: config.JOINER_ROLES }) })
-      if (own !== undefined) {
-        const others = all.filter((account) => account !== own).map(({ name }) => name)
-        const found = await examined(kubernetes, own, { namespace, asked: asked(own) })
-        return { ...found, details: [...(found.details ?? []), `${self} cannot ask about ${others.join(', ')}`] }
-      }
-      try {
-        return worst(
-          await Promise.all(
-            all.map((account) =>
-              examined(kubernetes, account, { namespace, asked: asked(account), user: userOf(account) }),
-            ),
-          ),
-        )
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.code !== 403) throw error
-        return warn(`not looked at, since ${self} may not ask about the rights of others`, [
-          'run joiner doctor with the rights of an administrator',
-        ])
-      }
-    },
+  const all = accounts(serviceAccount)
+  const self = await ownName(kubernetes)
+  const conditions = conditionsOf(config, await kubernetes.version())
+  const asked = ({ roles }: Account) =>
+    questions(
+      rights.filter(({ to, when }) => roles.some((role) => role === to) && (when === undefined || conditions[when])),
+      namespace,
+    )
+  const own = all.find((account) => userOf(account) === self)
+  // A process with roles of several accounts is the only one, and so is its account (the chart's profile `single`).
+  if (own !== undefined && config.JOINER_ROLES.length > own.roles.length)
+    return examined(kubernetes, own, { namespace, asked: asked({ ...own, roles: config.JOINER_ROLES }) })
+  if (own !== undefined) {
+    const others = all.filter((account) => account !== own).map(({ name }) => name)
+    const found = await examined(kubernetes, own, { namespace, asked: asked(own) })
+    return { ...found, details: [...(found.details ?? []), `${self} cannot ask about ${others.join(', ')}`] }
+  }
+  try {
+    return worst(
+      await Promise.all(
+        all.map((account) =>
+          examined(kubernetes, account, { namespace, asked: asked(account), user: userOf(account) }),
+        ),
+      ),
+    )
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 403) throw error
+    return warn(`not looked at, since ${self} may not ask about the rights of others`, [
+      'run joiner doctor with the rights of an administrator',
+    ])
   }
 }
 

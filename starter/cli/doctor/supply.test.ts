@@ -5,9 +5,9 @@ import { decodeNodeClass, decodeNodePool } from '../../../activities/kubernetes/
 import { type Config, readConfig } from '../../../api/config.ts'
 import { sizes, skuJson } from '../../../deploy/local/azure/catalogue/catalogue.ts'
 import { ArmRefusal } from '../../picture/arm-reader.ts'
-import { subnetCheck } from './azure-access.ts'
-import { quotaCheck } from './azure-supply.ts'
-import type { Check, DoctorContext } from './check.ts'
+import { examineSubnets } from './azure-access.ts'
+import { examineQuota } from './azure-supply.ts'
+import type { DoctorContext, Finding } from './check.ts'
 
 const subnetId = '/subscriptions/sub/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes'
 
@@ -46,7 +46,7 @@ interface World {
   readonly refusal?: ArmRefusal
 }
 
-function look(check: (context: DoctorContext) => Check, world: World) {
+function look(examine: (context: DoctorContext, signal: AbortSignal) => Promise<Finding>, world: World) {
   const { env = {}, limits, requirements = [], prefix = '10.0.0.0/24', used = 0, usages = {}, refusal } = world
   const nodePool = decodeNodePool({
     metadata: metadata('general'),
@@ -82,7 +82,7 @@ function look(check: (context: DoctorContext) => Check, world: World) {
       list: (path: string) => Promise.resolve(answers[/\/(usages|skus)\?/.exec(path)?.[1] ?? ''] ?? []),
     },
   } as unknown as DoctorContext
-  return check(context).run(new AbortController().signal)
+  return examine(context, new AbortController().signal)
 }
 
 describe('the subnet', () => {
@@ -103,16 +103,16 @@ describe('the subnet', () => {
     ['that is not there', { refusal: new ArmRefusal(404, 'NotFound', 'NotFound: no') }, 'fail', 'NotFound'],
     ['that may not be read', { refusal: new ArmRefusal(403, 'AuthorizationFailed', 'no') }, 'fail', 'no'],
   ])('%s', async (_what, world, status, said) => {
-    const finding = await look(subnetCheck, world)
+    const finding = await look(examineSubnets, world)
     expect(finding.status).toBe(status)
     expect(finding.summary).toContain(said)
     expect((finding.remedies ?? []).length > 0).toBe(status !== 'ok')
   })
 
   test('is fixed by commands with its own names', async () => {
-    const full = await look(subnetCheck, { used: 251 })
+    const full = await look(examineSubnets, { used: 251 })
     expect(full.remedies?.[0]).toContain('--resource-group net --vnet-name vnet --name nodes')
-    const refused = await look(subnetCheck, { refusal: new ArmRefusal(403, 'AuthorizationFailed', 'no') })
+    const refused = await look(examineSubnets, { refusal: new ArmRefusal(403, 'AuthorizationFailed', 'no') })
     expect(refused.remedies).toEqual([
       `az role assignment create --assignee-object-id object --assignee-principal-type ServicePrincipal --role "Network Contributor" --scope "${subnetId}"`,
     ])
@@ -150,7 +150,7 @@ describe('quota', () => {
     ],
     ['for sizes that there are not', { requirements: [only('Standard_Nonsense')] }, 'warn', 'no VM size of the region'],
   ])('%s', async (_what, world, status, said) => {
-    const finding = await look(quotaCheck, world)
+    const finding = await look(examineQuota, world)
     expect(finding.status).toBe(status)
     expect(finding.summary).toContain(said)
     expect((finding.remedies ?? []).length > 0).toBe(status !== 'ok')

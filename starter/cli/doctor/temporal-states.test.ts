@@ -10,8 +10,8 @@ import {
 } from '../../../test/temporal-states/installed-world.ts'
 import { whyOf } from '../../picture/missing.ts'
 import type { TemporalSettings } from '../../temporal/settings.ts'
-import { temporalCheck } from './temporal.ts'
-import { workflowsCheck } from './workflows.ts'
+import { examineTemporal } from './temporal.ts'
+import { examineWorkflows } from './workflows.ts'
 
 /** Nothing listens there, for whoever looks beside the connection. */
 const temporal: TemporalSettings = {
@@ -40,8 +40,8 @@ async function examined(
   vi.spyOn(Connection, 'lazy').mockReturnValue((state === 'away' ? nowhere : connection) as never)
   const context = { config, temporal, kubernetes: cluster.client, now: () => Date.now(), ...more } as never
   const found = await Promise.all(
-    [temporalCheck(context), workflowsCheck(context)].map((check) =>
-      check.run(AbortSignal.timeout(15_000)).catch((error: unknown) => ({ status: 'threw', summary: whyOf(error) })),
+    [examineTemporal, examineWorkflows].map((examine) =>
+      examine(context).catch((error: unknown) => ({ status: 'threw', summary: whyOf(error) })),
     ),
   )
   return found.map((finding) => ({ ...finding, text: JSON.stringify(finding) }))

@@ -15,7 +15,7 @@ import { mostNodes, recommendedHours, volumeProblem } from '../../temporal/bundl
 import { checkNamespace, connectClient, connectMs } from '../../temporal/connect.ts'
 import { readAttributes } from '../../temporal/namespace-attributes.ts'
 import { explainTemporal, messageOf } from '../../temporal/problem.ts'
-import { type Check, type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
+import { type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
 
 const hourMs = 3_600_000
 /** A lifecycle that ended during a night can be looked at in the morning. */
@@ -24,32 +24,26 @@ const leastHours = 24
 type Asked = Pick<DoctorContext, 'config' | 'temporal' | 'unreached' | 'kubernetes' | 'now'>
 
 /** The command that asks Temporal whether it is well. */
-const healthCommand = ({ temporal }: Asked) => `temporal operator cluster health --address ${temporal.address}`
+export const healthCommand = ({ temporal }: Pick<DoctorContext, 'temporal'>) =>
+  `temporal operator cluster health --address ${temporal.address}`
 
 /** Whether Temporal answers, lets Joiner in, has the namespace, keeps what ended for long enough, and knows the search attributes. */
-export function temporalCheck(asked: Asked): Check {
+export async function examineTemporal(asked: Asked): Promise<Finding> {
   const { temporal, unreached } = asked
-  const { address, namespace } = temporal
   const health = healthCommand(asked)
-  return {
-    name: 'temporal',
-    remedy: `check TEMPORAL_ADDRESS "${address}" (chart: temporal.address) and that the frontend runs: ${health}`,
-    run: async () => {
-      let connection: Connection | undefined
-      if (unreached !== undefined) return withVolume(asked, fail(unreached, [health]))
-      try {
-        const connected = await connectClient(temporal)
-        connection = connected
-        await checkNamespace(connected, namespace)
-        return await connected.withDeadline(Date.now() + connectMs, () => lookInto(asked, connected))
-      } catch (error) {
-        const { what, remedies } = await explainTemporal(temporal, error)
-        const pods = `${health}; kubectl get pods --all-namespaces --selector app.kubernetes.io/name=temporal`
-        return withVolume(asked, fail(what, [...remedies, pods]))
-      } finally {
-        await connection?.close()
-      }
-    },
+  if (unreached !== undefined) return withVolume(asked, fail(unreached, [health]))
+  let connection: Connection | undefined
+  try {
+    const connected = await connectClient(temporal)
+    connection = connected
+    await checkNamespace(connected, temporal.namespace)
+    return await connected.withDeadline(Date.now() + connectMs, () => lookInto(asked, connected))
+  } catch (error) {
+    const { what, remedies } = await explainTemporal(temporal, error)
+    const pods = `${health}; kubectl get pods --all-namespaces --selector app.kubernetes.io/name=temporal`
+    return withVolume(asked, fail(what, [...remedies, pods]))
+  } finally {
+    await connection?.close()
   }
 }
 
@@ -144,12 +138,8 @@ export function retentionFinding(
 }
 
 /** Whether the CRDs are this installation's, and the cluster's name in Temporal is this cluster's. */
-export function clusterIdentityCheck({ kubernetes, config, temporal }: DoctorContext): Check {
-  return {
-    name: 'installation',
-    remedy: 'kubectl get crd nodepools.karpenter.sh --output yaml; temporal workflow list',
-    run: async () => worst(await Promise.all([installation(), name()])),
-  }
+export async function examineInstallation({ kubernetes, config, temporal }: DoctorContext): Promise<Finding> {
+  return worst(await Promise.all([installation(), name()]))
 
   async function installation(): Promise<Finding> {
     const own = await ownInstallation(kubernetes, config.JOINER_RELEASE, config.JOINER_NAMESPACE)

@@ -9,34 +9,28 @@ import { connectClient, temporalClient } from '../../temporal/connect.ts'
 import type { Fault } from '../../temporal/findings/finding.ts'
 import { lookOnce } from '../../temporal/findings/look.ts'
 import { findingGroups, type Repairer, readRepairer } from '../shared/temporal-findings.ts'
-import { type Check, type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
+import { type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
 
 /** What costs nothing by itself: an order of somebody's, or something that is done later or seen less well. */
 const harmless: ReadonlySet<Fault> = new Set(['schedule paused', 'schedule late', 'not allowed', 'server too old'])
 
 /** Whether what Joiner has in Temporal is there, and gets on: lifecycles, loops and the Schedule. */
-export function workflowsCheck({ config, temporal, kubernetes, now }: DoctorContext): Check {
-  return {
-    name: 'workflows',
-    remedy: 'fix "temporal" first',
-    run: async () => {
-      let connection: Connection | undefined
-      try {
-        connection = await connectClient(temporal)
-        const client = temporalClient(connection, temporal)
-        return await workflowsFinding(
-          { client, cluster: config.CLUSTER_NAME, now },
-          async () =>
-            (await readWhole(clusterScene(kubernetes), { claims: ownClaims({ machines: managesMachines(config) }) }))
-              .claims,
-          () => readRepairer(kubernetes, config.JOINER_NAMESPACE, now()),
-        )
-      } catch {
-        return fail('not looked at: Temporal cannot be used', ['fix "temporal" first'])
-      } finally {
-        await connection?.close()
-      }
-    },
+export async function examineWorkflows({ config, temporal, kubernetes, now }: DoctorContext): Promise<Finding> {
+  let connection: Connection | undefined
+  try {
+    connection = await connectClient(temporal)
+    const client = temporalClient(connection, temporal)
+    return await workflowsFinding(
+      { client, cluster: config.CLUSTER_NAME, now },
+      async () =>
+        (await readWhole(clusterScene(kubernetes), { claims: ownClaims({ machines: managesMachines(config) }) }))
+          .claims,
+      () => readRepairer(kubernetes, config.JOINER_NAMESPACE, now()),
+    )
+  } catch {
+    return fail('not looked at: Temporal cannot be used', ['fix "temporal" first'])
+  } finally {
+    await connection?.close()
   }
 }
 
