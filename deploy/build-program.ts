@@ -164,12 +164,18 @@ export const mappings = ${at('./mappings.wasm')}`
 
 const celPlace = 'CEL_PARSED_AHEAD'
 
-/** The CEL of CRDs and policies is parsed here, and not at each start. It comes in at the end, since the bundler would print it in a hundred thousand lines. */
+/**
+ * The CEL of CRDs and policies is parsed here, and schemas are written as JSON, and not at each start. The CEL comes in at the end, since the bundler would
+ * print it in a hundred thousand lines.
+ */
 const celAhead: Plugin = {
   name: 'cel-ahead',
   load: {
     filter: { id: /api\/rules\/parsed-ahead\.ts$/ },
-    handler: () => `export const parsedAhead = new Map(${celPlace})`,
+    async handler() {
+      const { schemasAheadCode } = await import('./parse-ahead.ts')
+      return `${schemasAheadCode()}\nexport const parsedAhead = new Map(${celPlace})`
+    },
   },
   async generateBundle(_, bundle) {
     const { parsedAheadCode } = await import('./parse-ahead.ts')

@@ -5,7 +5,7 @@ import { afterAll, expect, it, vi } from 'vitest'
 import type { SyntaxTree } from '../api/rules/parsed-ahead.ts'
 import { randomPool } from '../test/api/admission-objects.ts'
 import { bufferCases, overlayCases } from '../test/api/feature-crd-cases.ts'
-import { celTexts, parsedAheadCode } from './parse-ahead.ts'
+import { celTexts, parsedAheadCode, schemaTexts } from './parse-ahead.ts'
 
 const ahead = new Map(runInThisContext(parsedAheadCode()) as readonly (readonly [string, () => SyntaxTree])[])
 
@@ -22,18 +22,33 @@ it('each rule of the CRDs and each expression of the policies is parsed ahead, a
   for (const [text, tree] of ahead) expect(shown(tree())).toBe(shown(parse(text).expr))
 })
 
-async function validation(trees: ReadonlyMap<string, () => SyntaxTree>) {
+async function validation(trees: ReadonlyMap<string, () => SyntaxTree>, schemas: ReturnType<typeof schemaTexts>) {
   const asked = vi.fn((text: string) => trees.get(text))
+  const read = vi.fn((json: string): unknown => JSON.parse(json))
   vi.resetModules()
-  vi.doMock('../api/rules/parsed-ahead.ts', () => ({ parsedAhead: { get: asked } }))
+  vi.doMock('../api/rules/parsed-ahead.ts', async () => {
+    const specs: Readonly<Record<string, unknown>> = {
+      ...(await import('../api/node-claim.ts')),
+      ...(await import('../api/node-class.ts')),
+      ...(await import('../api/node-pool.ts')),
+    }
+    return {
+      parsedAhead: { get: asked },
+      schemasAhead: new Map(schemas.map(({ name, json }) => [specs[name], () => read(json)])),
+    }
+  })
   const { validateObject } = await import('../starter/cli/validate/validate-object.ts')
-  return { validateObject, found: () => asked.mock.results.filter(({ value }) => value !== undefined).length }
+  return {
+    validateObject,
+    found: () => asked.mock.results.filter(({ value }) => value !== undefined).length,
+    read: () => read.mock.calls.length,
+  }
 }
 
 afterAll(() => vi.doUnmock('../api/rules/parsed-ahead.ts'))
 
-it('manifests are judged the same by rules that are parsed ahead and by rules that are parsed then', async () => {
-  const [then, before] = [await validation(new Map()), await validation(ahead)]
+it('manifests are judged the same by what is parsed ahead and by what is parsed then', async () => {
+  const [then, before] = [await validation(new Map(), []), await validation(ahead, schemaTexts())]
   const manifests = [
     ...overlayCases.flatMap(({ specs }) =>
       specs.map((spec) => ['karpenter.sh/v1alpha1', 'NodeOverlay', spec] as const),
@@ -52,4 +67,5 @@ it('manifests are judged the same by rules that are parsed ahead and by rules th
   )
   expect(before.found()).toBeGreaterThan(20)
   expect(then.found()).toBe(0)
+  expect([before.read(), then.read()]).toEqual([1, 0])
 })

@@ -3,6 +3,10 @@ import { join } from 'node:path'
 import { parse } from '@bufbuild/cel'
 import { parse as parseYaml } from 'yaml'
 import { chartPolicies } from '../api/chart-policies.ts'
+import { nodeClaimSpec } from '../api/node-claim.ts'
+import { nodeClassSpec } from '../api/node-class.ts'
+import { nodePoolSpec } from '../api/node-pool.ts'
+import { jsonSchemaOf } from '../api/rules/schema-errors.ts'
 import { root } from './build-once.ts'
 
 /** Returns the CEL of the CRDs that a new object is held to, and that of the chart's policies, each text once. */
@@ -39,6 +43,25 @@ export function parsedAheadCode(): string {
   (id, kind, value) => ({ id, exprKind: { case: 'constExpr', value: { constantKind: { case: kind, value } } } }),
   (id, name, ...args) => ({ id, exprKind: { case: 'callExpr', value: { function: name, args } } }),
 )`
+}
+
+/** Returns the schemas by which most manifests are judged, as JSON without what describes fields, by what exports them. */
+export function schemaTexts(): readonly { readonly path: string; readonly name: string; readonly json: string }[] {
+  const specs = [
+    ['../node-pool.ts', 'nodePoolSpec', nodePoolSpec],
+    ['../node-class.ts', 'nodeClassSpec', nodeClassSpec],
+    ['../node-claim.ts', 'nodeClaimSpec', nodeClaimSpec],
+  ] as const
+  const withoutText = (key: string, value: unknown) =>
+    key === 'description' && typeof value === 'string' ? undefined : value
+  return specs.map(([path, name, spec]) => ({ path, name, json: JSON.stringify(jsonSchemaOf(spec), withoutText) }))
+}
+
+/** Returns JavaScript that fills `schemasAhead` of `api/rules/parsed-ahead.ts`: to write a schema as JSON takes ten times as long as to read that. */
+export function schemasAheadCode(): string {
+  const imports = schemaTexts().map(({ path, name }) => `import { ${name} } from '${path}'\n`)
+  const entries = schemaTexts().map(({ name, json }) => `[${name}, () => JSON.parse(${JSON.stringify(json)})]`)
+  return `${imports.join('')}export const schemasAhead = new Map([${entries.join()}])`
 }
 
 /** The library's planner looks at the cases of a tree's nodes and not at the names of their types. The most frequent ones have a short form. */

@@ -5,6 +5,7 @@ import { shortened } from '../../core/values/texts.ts'
 import { type CrdExtensions, crdExtensions } from '../fields.ts'
 import { valueAt } from '../shapes/shape.ts'
 import { CelScope, compileCel } from './cel.ts'
+import { schemasAhead } from './parsed-ahead.ts'
 import { wordingOf } from './wording.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -81,10 +82,14 @@ const jsonSchemas = new WeakMap<z.ZodType, Json>()
 export function jsonSchemaOf(schema: z.ZodType): Json {
   let json = jsonSchemas.get(schema)
   if (json === undefined) {
-    json = z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input', override: withExtensions }) as Json
+    json = schemasAhead.get(schema)?.() ?? writtenAsJson(schema)
     jsonSchemas.set(schema, json)
   }
   return json
+}
+
+function writtenAsJson(schema: z.ZodType): Json {
+  return z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input', override: withExtensions }) as Json
 }
 
 function withExtensions({ zodSchema, jsonSchema }: { zodSchema: unknown; jsonSchema: object }): void {
