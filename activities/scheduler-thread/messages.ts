@@ -58,10 +58,16 @@ export interface ThreadData {
   readonly breadcrumb: SharedArrayBuffer
 }
 
+/** A type that the thread has in another list, by its place there. Lists that follow each other differ in few of their types. */
+export interface KnownType {
+  readonly list: number
+  readonly at: number
+}
+
 /** Messages to the thread. It handles them in order, so a plan sees every change that was sent before. */
 export type ToSolver =
   | { readonly kind: 'changes'; readonly changes: readonly IndexChange[] }
-  | { readonly kind: 'types'; readonly list: number; readonly types: readonly InstanceType[] }
+  | { readonly kind: 'types'; readonly list: number; readonly types: readonly (InstanceType | KnownType)[] }
   | { readonly kind: 'forgetTypes'; readonly list: number }
   | { readonly kind: 'plan'; readonly request: PlanRequest }
   | { readonly kind: 'explain'; readonly request: ExplainRequest }

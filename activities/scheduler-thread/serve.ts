@@ -27,6 +27,7 @@ import type {
   ExplainRequest,
   FromSolver,
   KeyedPlan,
+  KnownType,
   PlanRequest,
   ThreadData,
   ToSolver,
@@ -105,7 +106,10 @@ class Solver {
         }
         return undefined
       case 'types':
-        this.#typeLists.set(message.list, message.types)
+        this.#typeLists.set(
+          message.list,
+          message.types.map((one) => ('at' in one ? this.#known(one) : one)),
+        )
         return undefined
       case 'forgetTypes':
         this.#typeLists.delete(message.list)
@@ -119,6 +123,12 @@ class Solver {
       case 'ping':
         return { kind: 'pong' }
     }
+  }
+
+  #known({ list, at }: KnownType): InstanceType {
+    const type = this.#typeLists.get(list)?.[at]
+    if (type === undefined) throw new Error(`type ${at} of list ${list} was never sent to the scheduler`)
+    return type
   }
 
   #evaluated({ together, ...request }: EvaluationRequest): FromSolver {

@@ -1,10 +1,12 @@
 import { pino } from 'pino'
 import { afterEach, describe, expect, it } from 'vitest'
 import { neverFirst } from '../../core/disruption/methods/context.ts'
+import type { InstanceType } from '../../core/instance-type.ts'
 import { inProcessSolver } from '../../test/fast/in-process-solver.ts'
 import { sampleType } from '../../test/samples/sample-objects.ts'
 import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
+import type { ToSolver } from './messages.ts'
 import { type EvaluationThreadRequest, SolverThread, type ThreadRequest } from './solver-thread.ts'
 import { type StartThread, workerThread } from './supervised-thread.ts'
 
@@ -217,6 +219,36 @@ describe.each(starts)('the thread %s', (_, startThread) => {
     })
     expect(await thread.validateTogether(evaluation, [proposed])).toMatchObject([{ kind: 'invalid', reason: 'churn' }])
   })
+})
+
+it('sends of a list only what the thread has in no other', async () => {
+  const sent: ToSolver[] = []
+  const recorded: StartThread = (...input) => {
+    const thread = inProcessSolver(...input)
+    const send = thread.postMessage.bind(thread)
+    return {
+      ...thread,
+      postMessage: (message) => {
+        sent.push(message)
+        send(message)
+      },
+    }
+  }
+  const cache = newCache()
+  const thread = solverOf(cache, recorded)
+  cache.upsert('Pod', pod('only', '8'))
+  const [small, large, huge] = [sampleType('small', 2), sampleType('large', 16), sampleType('huge', 64)]
+  const claimsWith = async (...types: readonly InstanceType[]) =>
+    (await planned(thread, { instanceTypes: new Map([['default', types]]) })).claims
+  expect(await claimsWith(small, large)).toEqual([[['large'], ['only']]])
+  expect(await claimsWith(huge, large)).toEqual([[['large', 'huge'], ['only']]])
+  // The first list is forgotten by then.
+  expect(await claimsWith(small, huge)).toEqual([[['huge'], ['only']]])
+  expect(sent.flatMap((message) => (message.kind === 'types' ? [message.types] : []))).toEqual([
+    [small, large],
+    [huge, { list: 0, at: 1 }],
+    [small, { list: 1, at: 0 }],
+  ])
 })
 
 it('answers the same in process as in a thread of Node, with the same objects', async () => {

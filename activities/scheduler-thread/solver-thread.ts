@@ -15,12 +15,12 @@ import { withoutTemplate } from '../kubernetes/cache/decode-buffer.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
 import { evaluationOf, type KeyedCandidate, type Objects, validationOf } from './keyed-evaluation.ts'
 import { planWithPods, type ThreadPlan } from './keyed-plan.ts'
-import type { EvaluationRequest, IndexChange, PlanRequest } from './messages.ts'
+import type { EvaluationRequest, IndexChange, KnownType, PlanRequest } from './messages.ts'
 import type { Quarantine } from './quarantine.ts'
 import { SupervisedThread, type ThreadFault, type ThreadSettings } from './supervised-thread.ts'
 
 export interface ThreadRequest extends Omit<PlanRequest, 'typeLists'> {
-  /** What each NodePool that takes part can buy. Lists that are the same object as before are not sent again. */
+  /** What each NodePool that takes part can buy. Lists and types that are the same objects as before are not sent again. */
   readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>
 }
 
@@ -172,8 +172,10 @@ export class SolverThread {
     const known = this.#lists.get(types)
     if (known !== undefined) return known
     const list = this.#listCount++
+    const sent = new Map<InstanceType, KnownType>()
+    for (const [before, number] of this.#lists) before.forEach((type, at) => sent.set(type, { list: number, at }))
     this.#lists.set(types, list)
-    this.#thread.send({ kind: 'types', list, types })
+    this.#thread.send({ kind: 'types', list, types: types.map((type) => sent.get(type) ?? type) })
     return list
   }
 

@@ -39,6 +39,12 @@ interface CatalogueDeps extends Pick<Parts, 'namespace' | 'log' | 'now'> {
   readonly note?: NoteFaults
 }
 
+/** Settings of a node class, and as a text what of them decides its types. */
+interface KnownSettings {
+  readonly settings: NodeClassSettings
+  readonly text: string
+}
+
 interface CachedList {
   readonly key: string
   readonly settingsKey: string
@@ -54,6 +60,8 @@ export class Catalogue {
   /** The vCPU counts of sizes, ascending, by the version of the sizes. */
   #vCpuSteps: { readonly version: number; readonly steps: readonly number[] } = { version: -1, steps: [] }
   readonly #cache = new Map<string, CachedList>()
+  /** By the object, which is replaced when it changes, and by the pool's kubelet settings: passes ask for types all the time. */
+  readonly #settings = new WeakMap<NodeClass, Map<string, KnownSettings>>()
 
   constructor(deps: CatalogueDeps) {
     this.#deps = deps
@@ -105,17 +113,17 @@ export class Catalogue {
    * something changes.
    */
   instanceTypesFor(nodeClass: NodeClass, kubelet?: KubeletConversion): readonly InstanceType[] {
-    const settings = nodeClassSettings(nodeClass, this.#deps.config, kubelet)
+    const { settings, text } = this.#settingsOf(nodeClass, kubelet)
     const quota = this.#deps.quota.signature(this.#steps())
     const slot = `${nodeClass.metadata.name}/${JSON.stringify(kubelet ?? null)}`
     const reservations = this.#deps.reservations.signature(nodeClass)
-    const settingsKey = `${reservations === '' ? '' : 'reserved '}${JSON.stringify(relevant(settings))}`
+    const settingsKey = `${reservations === '' ? '' : 'reserved '}${text}`
     const use = offeringUse(nodeClass)
     const key = `${this.sizes.version}/${this.prices.version}/${this.#deps.unavailable.version}/${quota}/${reservations}/${[...use.images].join()}/${settingsKey}`
     const cached = this.#cache.get(slot)
     if (cached?.key === key) return cached.types
     const lists = cached?.settingsKey === settingsKey ? cached.lists : this.#listsOf(settings, reservations !== '')
-    const types = lists.list({
+    const listed = lists.list({
       sizes: this.sizes.answer?.value.values() ?? [],
       prices: this.prices.answer?.value.list ?? modelledPrices,
       isMarked: (offering) => this.#deps.unavailable.isMarked(offering, use),
@@ -125,9 +133,23 @@ export class Catalogue {
         this.#deps.unavailable.markOf(offering, use),
       ),
     })
+    // A refusal may be of what the class does not use, and planners know a list by its identity.
+    const types = cached !== undefined && isSameList(cached.types, listed) ? cached.types : listed
     if (this.#cache.size >= mostCached) this.#cache.clear()
     this.#cache.set(slot, { key, settingsKey, lists, types })
     return types
+  }
+
+  #settingsOf(nodeClass: NodeClass, kubelet: KubeletConversion | undefined): KnownSettings {
+    const known = this.#settings.get(nodeClass) ?? new Map<string, KnownSettings>()
+    this.#settings.set(nodeClass, known)
+    const key = JSON.stringify(kubelet ?? null)
+    const found = known.get(key)
+    if (found !== undefined) return found
+    const settings = nodeClassSettings(nodeClass, this.#deps.config, kubelet)
+    const own = { settings, text: JSON.stringify(relevant(settings)) }
+    known.set(key, own)
+    return own
   }
 
   #listsOf(nodeClass: NodeClassSettings, hasReservations: boolean): InstanceTypeLists {
@@ -149,6 +171,10 @@ export class Catalogue {
     }
     return this.#vCpuSteps.steps
   }
+}
+
+function isSameList(a: readonly InstanceType[], b: readonly InstanceType[]): boolean {
+  return a.length === b.length && a.every((type, at) => type === b[at])
 }
 
 function relevant({ name: _name, kubelet: _kubelet, spec, ...rest }: NodeClassSettings): unknown {

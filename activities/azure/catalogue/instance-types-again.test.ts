@@ -1,6 +1,8 @@
+import { pino } from 'pino'
 import { expect, it } from 'vitest'
 import { goldenConfig, goldenNodeClass } from '../../../test/vectors/golden-cases.ts'
 import { nodeClassSettings } from '../node-class/node-class-settings.ts'
+import { Catalogue } from './catalogue.ts'
 import { InstanceTypeLists, instanceTypes, type Sale } from './instance-types.ts'
 import { pricesOf } from './pricing.ts'
 import type { VmSize } from './sku.ts'
@@ -58,6 +60,37 @@ it('rebuilds only the types of which offerings came or went, and the same as wit
   expect(after).toEqual(instanceTypes({ ...setting, ...marked }))
   expect(after.map((type, index) => type === before[index])).toEqual([true, false])
   expect(lists.list(sale)).toEqual(before)
+})
+
+it('a refusal of what a node class does not use leaves it the list that planners know', () => {
+  let [marks, marked] = [0, '']
+  const unavailable = {
+    get version() {
+      return marks
+    },
+    isMarked: ({ instanceType }: { readonly instanceType: string }) => instanceType === marked,
+  }
+  const none = { signature: () => '', offeredTo: () => [], hasRoom: () => true }
+  const deps = {
+    azure: undefined,
+    config,
+    unavailable,
+    quota: none,
+    reservations: none,
+    log: pino({ level: 'silent' }),
+  }
+  const catalogue = new Catalogue(deps as never)
+  const sizes = new Map(['Standard_D4s_v5', 'Standard_D4s_v6'].map((name) => [name, size(name)]))
+  Object.assign(catalogue, { sizes: { version: 1, answer: { value: sizes } } })
+  const nodeClass = goldenNodeClass({})
+  const typesAfter = (refused: string) => {
+    marks += 1
+    marked = refused
+    return catalogue.instanceTypesFor(nodeClass)
+  }
+  const before = typesAfter('')
+  expect(typesAfter('Standard_M8ms')).toBe(before)
+  expect(typesAfter('Standard_D4s_v6').map((type, at) => type === before[at])).toEqual([true, false])
 })
 
 it('sees quota that is used up, and new prices', () => {
