@@ -208,8 +208,7 @@ describe('a lifecycle in virtual time', () => {
         else if (outcome.left.length > 0) wrong.push(`${row}: left ${outcome.left.join()}`)
         else if (outcome.created !== 1 || outcome.late.length > 0) wrong.push(`${row}: made ${outcome.created} VMs`)
         else if (outcome.stopped.length !== 1) wrong.push(`${row}: nothing was killed`)
-        else if (outcome.stopped.some(({ livingTimers }) => livingTimers > 0))
-          wrong.push(`${row}: timers outlive the kill`)
+        else if (outcome.stopped.some(({ timers }) => timers.size > 0)) wrong.push(`${row}: timers outlive the kill`)
       }
     expect(requests.length).toBeGreaterThan(15)
     expect(wrong).toEqual([])

@@ -103,11 +103,7 @@ export class Network {
   }
 
   /** Carries a request of the process that runs now. Its effect is the server's work, and its answer arrives only where the process still lives. */
-  async carry<T>(
-    request: string,
-    effect: () => T | Promise<T>,
-    { answered = () => {}, body }: Carried = {},
-  ): Promise<T> {
+  async carry<T>(request: string, effect: () => T | Promise<T>, { answered, body }: Carried = {}): Promise<T> {
     const sentMs = performance.now()
     const process = SimulatedProcess.current
     if (process === undefined) return effect()
@@ -119,18 +115,19 @@ export class Network {
       await process.untilRunning()
     }
     const { there, back } = this.#travelMs(request)
-    const { settled: answer, date } = await SimulatedProcess.outside(async () => {
+    const { settled: answer, dateMs } = await SimulatedProcess.outside(async () => {
       await travel(there)
       const [settled] = await Promise.allSettled([reached(process, request, effect)])
-      const date = new Date().toUTCString()
+      const dateMs = Date.now()
       await travel(back)
-      return { settled, date }
+      return { settled, dateMs }
     })
     if (planned?.point === 'effected') planned.stop(process, request)
     return process.answered(
       answer.status === 'fulfilled' ? Promise.resolve(answer.value) : Promise.reject(answer.reason as Error),
       () => {
-        if (answer.status === 'fulfilled' || !(answer.reason instanceof NoAnswer)) answered(date, sentMs)
+        if (answer.status === 'fulfilled' || !(answer.reason instanceof NoAnswer))
+          answered?.(new Date(dateMs).toUTCString(), sentMs)
         if (planned?.point === 'answered') planned.stop(process, request)
       },
     )
@@ -182,8 +179,8 @@ export class Network {
    */
   async *#watch<T>(begin: () => AsyncIterable<T>): AsyncGenerator<T> {
     const process = SimulatedProcess.current
-    const over = new AbortController()
-    const cut = process?.untilCut('kubernetes', over.signal)
+    let wake = () => {}
+    const end = process?.whenCut('kubernetes', () => wake())
     const iterator = SimulatedProcess.outside(() => begin()[Symbol.asyncIterator]())
     try {
       for (;;) {
@@ -192,13 +189,18 @@ export class Network {
           throw new Error('read ETIMEDOUT')
         }
         const event = SimulatedProcess.outside(() => iterator.next())
-        const next = await (process?.answered(Promise.race([event, cut])) ?? event)
+        // No race with a promise of the cut: that would keep what each event has brought.
+        const either = new Promise<IteratorResult<T> | undefined>((resolve, reject) => {
+          wake = () => resolve(undefined)
+          event.then(resolve, reject)
+        })
+        const next = await (process?.answered(either) ?? event)
         if (process?.isCutFrom('kubernetes') === true || next === undefined) continue
         if (next.done === true) return
         yield next.value
       }
     } finally {
-      over.abort()
+      end?.()
       void iterator.return?.()
     }
   }

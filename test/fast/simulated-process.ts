@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Cancel } from './virtual-clock.ts'
 
 /** What processes work with. */
 export type ServerName = 'kubernetes' | 'temporal' | 'azure'
@@ -14,7 +13,8 @@ export class SimulatedProcess {
   /** By how much the clock of its machine is ahead; negative: behind. */
   skewMs = 0
   #state: 'running' | 'frozen' | 'killed' = 'running'
-  readonly #timers = new Set<Cancel>()
+  /** Those that may still fire. */
+  readonly timers = new Set<{ close(): unknown }>()
   #held: (() => void)[] = []
   readonly #ends: (() => void)[] = []
   /** Servers that it is cut off from, and what happens once each is reached again. */
@@ -43,39 +43,20 @@ export class SimulatedProcess {
     return this.#state === 'frozen'
   }
 
-  /** Timers that may still fire. */
-  get livingTimers(): number {
-    return this.#timers.size
-  }
-
   run<T>(work: () => T): T {
     return current.run(this, work)
   }
 
   /** Does something in the process: never when it was killed, and when it goes on where it is frozen. */
   deliver(what: () => void): void {
-    if (this.#state === 'running') this.run(what)
+    if (this.#state === 'running' && current.getStore() === this) what()
+    else if (this.#state === 'running') this.run(what)
     else if (this.#state === 'frozen') this.#held.push(what)
-  }
-
-  /** Makes a timer of the process, which `start` asks of a clock. Returns what stops it. */
-  own(start: (due: () => void) => Cancel, due: () => void): Cancel {
-    if (this.isKilled) return () => {}
-    const stop = start(() => {
-      this.#timers.delete(cancel)
-      this.deliver(due)
-    })
-    const cancel = () => {
-      this.#timers.delete(cancel)
-      stop()
-    }
-    this.#timers.add(cancel)
-    return cancel
   }
 
   kill(): void {
     this.#state = 'killed'
-    for (const cancel of this.#timers) cancel()
+    for (const timer of this.timers) timer.close()
     this.#held = []
     // Promises of workflows, which live longer, know the process that they were made in.
     this.#onCut.clear()
@@ -122,18 +103,14 @@ export class SimulatedProcess {
     else waiting.push(what)
   }
 
-  /** Resolves when the process is cut off from the server; `over` ends the wait. */
-  untilCut(server: ServerName, over: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const hear = () => {
-        if (!this.isCutFrom(server)) return
-        this.#onCut.delete(hear)
-        resolve()
-      }
-      this.#onCut.add(hear)
-      over.addEventListener('abort', () => this.#onCut.delete(hear), { once: true })
-      hear()
-    })
+  /** Calls back whenever the process is cut off from the server, and now where it is. Returns what ends it. */
+  whenCut(server: ServerName, hear: () => void): () => void {
+    const look = () => {
+      if (this.isCutFrom(server)) hear()
+    }
+    this.#onCut.add(look)
+    look()
+    return () => void this.#onCut.delete(look)
   }
 
   /** Goes on where the process runs: at once, when it thaws, or never. */

@@ -6,23 +6,42 @@ type Callback = (...args: unknown[]) => void
 /** Longest delay of a timer of Node. */
 const longestMs = 2 ** 31 - 1
 
-/** A timer as Node's own: it has an id, and may be referred to or not. */
-class VirtualTimer {
-  #cancel: Cancel = () => {}
-  readonly #start: () => Cancel
+const nothing = () => {}
 
-  constructor(start: (timer: VirtualTimer) => Cancel) {
-    this.#start = () => start(this)
+/** A timer as Node's own: it has an id, and may be referred to or not. It is of the process that runs when it is set. */
+class VirtualTimer {
+  readonly #clock: VirtualClock
+  readonly #ms: number
+  readonly #fire: () => void
+  #process: SimulatedProcess | undefined
+  #cancel: Cancel = nothing
+
+  /** Node takes a time as it is where it can wait for it: all else is a millisecond. */
+  constructor(clock: VirtualClock, ms: number, fire: (timer: VirtualTimer) => void) {
+    this.#clock = clock
+    this.#ms = ms >= 1 && ms <= longestMs ? ms : 1
+    this.#fire = () => fire(this)
     this.refresh()
   }
 
   refresh(): this {
     this.close()
-    this.#cancel = this.#start()
+    const process = SimulatedProcess.current
+    if (process?.isKilled === true) return this
+    this.#process = process
+    process?.timers.add(this)
+    this.#cancel = this.#clock.at(this.#clock.now() + this.#ms, () => this.#isDue())
     return this
   }
 
+  #isDue(): void {
+    this.#process?.timers.delete(this)
+    if (this.#process === undefined) this.#fire()
+    else this.#process.deliver(this.#fire)
+  }
+
   close(): this {
+    this.#process?.timers.delete(this)
     this.#cancel()
     return this
   }
@@ -145,22 +164,14 @@ export class VirtualTime implements Disposable {
     Object.defineProperty(object, name, { value, configurable: true, writable: true })
   }
 
-  /** Asks for something in the process that runs now, after a time that Node takes as it is: all else is a millisecond. */
-  #after(ms: number, what: () => void): Cancel {
-    const start = (due: () => void) => this.clock.at(this.clock.now() + (ms >= 1 && ms <= longestMs ? ms : 1), due)
-    return SimulatedProcess.current?.own(start, what) ?? start(what)
-  }
-
   #timeout(what: Callback, ms: number, args: readonly unknown[]): VirtualTimer {
-    return new VirtualTimer(() => this.#after(ms, () => what(...args)))
+    return new VirtualTimer(this.clock, ms, () => what(...args))
   }
 
   #interval(what: Callback, ms: number, args: readonly unknown[]): VirtualTimer {
-    return new VirtualTimer((timer) =>
-      this.#after(ms, () => {
-        timer.refresh()
-        what(...args)
-      }),
-    )
+    return new VirtualTimer(this.clock, ms, (timer) => {
+      timer.refresh()
+      what(...args)
+    })
   }
 }

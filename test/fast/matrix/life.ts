@@ -63,7 +63,7 @@ export function live({
       await course(world)
       const endMs = fast.time.clock.now()
       if (isMaintained) await maintained(world)
-      const timers = killed.reduce((sum, { livingTimers }) => sum + livingTimers, 0)
+      const timers = killed.reduce((sum, process) => sum + process.timers.size, 0)
       const wrong = [
         ...(await boughtTwice(world)),
         ...(timers > 0 ? [`${timers} timers outlive the kill`] : []),
