@@ -177,6 +177,18 @@ describe('the bridge', () => {
     expect(lifecyclesIn(sent)).toEqual([`poke ${idOf('c1')}`, `poke ${idOf('c1')}`])
   })
 
+  test('pokes the lifecycle of a NodeClaim that was gone before this one led, and is back', async () => {
+    const { cluster, bridge, sent, idOf } = await world(3)
+    const path = resourcePath('nodeclaims', 'c1')
+    const id = idOf('c1')
+    const claim = cluster.server.objects.drop(path)
+    bridge.start()
+    await pass(100)
+    cluster.server.objects.store(path, claim)
+    await pass(100)
+    expect(lifecyclesIn(sent)).toEqual([`poke ${id}`])
+  })
+
   test('that takes over ends what is of another form before it tells anybody anything, also of what changes meanwhile', async () => {
     const old = ['nodeclaim/test/c0/uid', 'nodeclaim/test/launching/uid']
     const { cluster, bridge, sent, idOf, hold } = await world(2, undefined, new Set(old))

@@ -17,7 +17,7 @@ import { hasLostNode } from '../../core/node-claim/node-owner.ts'
 import { isDeleting, type Node, type NodeClaim } from '../../core/objects.ts'
 import { lookAfterChanges } from './after-changes.ts'
 import { makeCurrent, type OwnVersion } from './current-version.ts'
-import { beginsReboot, GoneClaims, isSettled, isUnderWay, isUntouched } from './object-facts.ts'
+import { beginsReboot, isSettled, isUnderWay, isUntouched } from './object-facts.ts'
 import { Watchdog } from './watchdog.ts'
 
 interface BridgeDeps extends NodePoolCounterDeps {
@@ -66,7 +66,6 @@ export class Bridge {
   readonly #stopped = new AbortController()
   readonly #queue: WorkQueue
   readonly #watchdog: Watchdog
-  readonly #gone = new GoneClaims()
   readonly #vanished = new Map<string, NodeClaim>()
   /** Why NodeClaims are poked, by their names; a claim that nothing happened to is looked at as a routine. */
   readonly #causes = new Map<string, string>()
@@ -179,15 +178,16 @@ export class Bridge {
   #onClaim(name: string, before: NodeClaim | undefined, after: NodeClaim | undefined): void {
     if (after === undefined) {
       if (before !== undefined && !isDeleting(before)) this.#onVanished(before)
-      this.#gone.note(before)
       return
     }
-    if (this.#gone.isBack(before, after)) this.#poke(name, 'the NodeClaim is back')
-    else if (before === undefined) {
+    if (before === undefined) {
       // A claim made by hand has nobody else. One with the finalizer is a planner's, which starts its lifecycle itself, perhaps in another process.
       if (isUntouched(after)) this.#queue.add(`begin/${name}`)
+      // Something has happened to it already, so a restore of etcd has brought it back: its lifecycle has ended, or rests.
+      else if (after.status.conditions.length > 0) this.#poke(name, 'the NodeClaim is back')
       else setTimeout(() => this.#startUnlessStarted(after), plannersOwnMs).unref()
-    } else if (isDeleting(after) && !isDeleting(before)) this.#poke(name, 'the NodeClaim is being deleted')
+    } else if (isDeleting(after) !== isDeleting(before))
+      this.#poke(name, isDeleting(after) ? 'the NodeClaim is being deleted' : 'the NodeClaim is back')
     else if (isUnderWay(after) && !isUnderWay(before))
       this.#poke(name, 'the NodeClaim is what it was before its node was ready')
     else if (beginsReboot(before, after)) this.#poke(name, 'the VM of the NodeClaim is to reboot')

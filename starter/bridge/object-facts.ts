@@ -51,21 +51,3 @@ export function beginsReboot(before: NodeClaim, after: NodeClaim): boolean {
 export function isUnderWay(claim: NodeClaim): boolean {
   return isDeleting(claim) || !isTrue(claim.status.conditions, 'Initialized')
 }
-
-/** So many NodeClaims that are gone are remembered. */
-const mostGone = 20_000
-
-/** NodeClaims that are gone. No UID comes again, and nobody takes a deletion back, but for a restore of etcd. */
-export class GoneClaims {
-  readonly #uids = new Set<string>()
-
-  note(claim: NodeClaim | undefined): void {
-    if (claim !== undefined) this.#uids.add(claim.metadata.uid)
-    if (this.#uids.size > mostGone) this.#uids.delete(this.#uids.values().next().value as string)
-  }
-
-  /** Whether a claim was gone or being deleted, and is not any more. */
-  isBack(before: NodeClaim | undefined, after: NodeClaim): boolean {
-    return before === undefined ? this.#uids.delete(after.metadata.uid) : isDeleting(before) && !isDeleting(after)
-  }
-}
