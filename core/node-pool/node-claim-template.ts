@@ -1,4 +1,4 @@
-import type { NodeClassRef, RequirementSpec } from '../objects.ts'
+import type { NodeClassRef, NodePool, RequirementSpec } from '../objects.ts'
 import { neverWritten } from '../requirements/claim-requirements.ts'
 import { isRestrictedLabel, labels, wellKnownLabels } from '../requirements/labels.ts'
 import { anyValue, operatorOf, type Requirement } from '../requirements/requirement.ts'
@@ -13,6 +13,12 @@ export interface TemplateInput {
   readonly labels: Readonly<Record<string, string>>
   readonly nodeClassRef: NodeClassRef
   readonly requirements: readonly RequirementSpec[]
+}
+
+/** Returns what new NodeClaims of a pool are made from. */
+export function templateOf({ metadata, template }: NodePool): TemplateInput {
+  const { requirements, nodeClassRef } = template.spec
+  return { nodePool: metadata.name, labels: template.labels, nodeClassRef, requirements }
 }
 
 /** The label that names a claim's node class: `<group>/<lower-case kind>`. */

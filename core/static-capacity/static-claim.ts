@@ -3,7 +3,7 @@ import { replacementsInUse } from '../disruption/replacements-in-use.ts'
 import {
   claimLabels,
   staticClaimRequirements,
-  type TemplateInput,
+  templateOf,
   templateRequirements,
 } from '../node-pool/node-claim-template.ts'
 import type { NodeClaim, NodePool } from '../objects.ts'
@@ -12,11 +12,6 @@ import { serializeAll } from '../requirements/requirements.ts'
 import { noResources } from '../resources.ts'
 import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
 import type { StaticMarks } from './pool-count.ts'
-
-export function templateOf({ metadata, template }: NodePool): TemplateInput {
-  const { requirements, nodeClassRef } = template.spec
-  return { nodePool: metadata.name, labels: template.labels, nodeClassRef, requirements }
-}
 
 /** Returns the NodeClaim that a static pool's template asks for, whatever the types are (reference/karpenter-core.md 3.16). */
 export function staticClaim(nodePool: NodePool, wellKnown: ReadonlySet<string> = wellKnownLabels): PlannedNodeClaim {

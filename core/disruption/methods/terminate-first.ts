@@ -1,11 +1,10 @@
 // Nodes that go before their replacement, since they take up the only room for it (reference/karpenter-1.15.md 4.8b).
 import { isTrue } from '../../conditions.ts'
 import { capacityTypeOf, compatibleOfferings, isLaunchable } from '../../instance-type.ts'
-import { templateRequirements } from '../../node-pool/node-claim-template.ts'
+import { templateOf, templateRequirements } from '../../node-pool/node-claim-template.ts'
 import type { NodePool } from '../../objects.ts'
 import { labels } from '../../requirements/labels.ts'
 import { isCompatible } from '../../requirements/requirements.ts'
-import { templateOf } from '../../static-capacity/static-claim.ts'
 import type { Candidate } from '../candidates.ts'
 import { reservationOf, type Simulation, type SimulationSettings } from '../simulation.ts'
 import type { Cause } from '../verdicts/cause.ts'

@@ -1,5 +1,5 @@
 import type { InstanceType } from '../../instance-type.ts'
-import { templateRequirements } from '../../node-pool/node-claim-template.ts'
+import { templateOf, templateRequirements } from '../../node-pool/node-claim-template.ts'
 import type { ContainerPort, Taint } from '../../objects.ts'
 import { hostPortConflict } from '../../pods/host-ports.ts'
 import type { DaemonSet } from '../../pods/related-objects.ts'
@@ -56,10 +56,8 @@ export class PoolFacts {
     this.#own = merge(requirements(spec.requirements), requirementsOfLabels(nodePool.template.labels).values())
     this.set = context.sets.intern(
       templateRequirements({
-        nodePool: this.name,
+        ...templateOf(nodePool),
         labels: { ...nodePool.template.labels, [labels.registered]: 'true', [labels.initialized]: 'true' },
-        nodeClassRef: spec.nodeClassRef,
-        requirements: spec.requirements,
       }),
     )
     this.index = context.typeIndex(option.instanceTypes)

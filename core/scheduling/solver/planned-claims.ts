@@ -3,7 +3,7 @@ import {
   claimLabels,
   maxInstanceTypes,
   staticClaimRequirements,
-  type TemplateInput,
+  templateOf,
 } from '../../node-pool/node-claim-template.ts'
 import type { RequirementSpec } from '../../objects.ts'
 import { labels } from '../../requirements/labels.ts'
@@ -12,7 +12,6 @@ import { merge, type Requirements } from '../../requirements/requirements.ts'
 import { mergeResources, minResources, type Resources } from '../../resources.ts'
 import { hasBit } from '../offerings/bits.ts'
 import type { PoolFacts } from '../offerings/pool-facts.ts'
-import type { PoolIndex } from '../offerings/pool-index.ts'
 import type { RequirementSet, RequirementSets } from '../offerings/requirement-sets.ts'
 import type { PlannedNodeClaim, SchedulingOptions } from '../snapshot.ts'
 import type { UnschedulableCause } from '../unschedulable.ts'
@@ -98,7 +97,7 @@ export class ClaimFinisher {
           list.capacityTypes.filter((_, at) => (capacityBits & (1 << at)) !== 0),
         ),
         wanted: wanted.map,
-        labels: claimLabels(templateOf(pool), wanted.map),
+        labels: claimLabels(templateOf(pool.option.nodePool), wanted.map),
         instanceTypes,
         price: Number.isFinite(lowest) ? lowest : 0,
       },
@@ -138,16 +137,6 @@ export function specsOf(
   narrow(labels.instanceType, types)
   if (capacityTypes.length > 0) narrow(labels.capacityType, capacityTypes)
   return [...all.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, requirement]) => serialize(requirement))
-}
-
-function templateOf({ option: { nodePool } }: PoolIndex): TemplateInput {
-  const { labels: own, spec } = nodePool.template
-  return {
-    nodePool: nodePool.metadata.name,
-    labels: own,
-    nodeClassRef: spec.nodeClassRef,
-    requirements: spec.requirements,
-  }
 }
 
 function shortOf(types: readonly InstanceType[], wanted: Requirements): readonly string[] {
