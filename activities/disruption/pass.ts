@@ -24,7 +24,7 @@ import { type EvaluationDeps, evaluateCluster } from './world.ts'
 export interface PassDeps
   extends PauseConditionsDeps,
     ClaimConditionsDeps,
-    TellEvaluationDeps,
+    PublishEvaluationDeps,
     DisruptionEventDeps,
     VerdictsDeps,
     RequestEventsDeps,
@@ -125,11 +125,11 @@ function hasScheduledBudgets({ cache }: PassDeps): boolean {
   )
 }
 
-export type TellEvaluationDeps = Pick<Parts, 'cache' | 'log' | 'disruptionMetrics' | 'now'>
+export type PublishEvaluationDeps = Pick<Parts, 'cache' | 'log' | 'disruptionMetrics' | 'now'>
 
 /** Publishes an evaluation's passes and judgements in metrics, and logs unreadable budgets, which block their pool. */
 export function publishEvaluation(
-  deps: TellEvaluationDeps,
+  deps: PublishEvaluationDeps,
   { passes, notes }: Pick<Evaluation, 'passes' | 'notes'>,
 ): void {
   const unreadable = new Set<string>()

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { sampleClaim, sampleNode, samplePool } from '../../test/samples/sample-objects.ts'
 import { DisruptionMetrics } from './metrics.ts'
-import { publishEvaluation, type TellEvaluationDeps } from './pass.ts'
+import { type PublishEvaluationDeps, publishEvaluation } from './pass.ts'
 
 it('each pass is measured, each judged move counted, and a budget that blocks its pool is named once, with the remedy', async () => {
   const logged: unknown[] = []
@@ -11,7 +11,7 @@ it('each pass is measured, each judged move counted, and a budget that blocks it
   const registry = new Registry()
   const deps = {
     now: () => 0,
-    cache: { nodePools: new Map([['web', pool]]) } as unknown as TellEvaluationDeps['cache'],
+    cache: { nodePools: new Map([['web', pool]]) } as unknown as PublishEvaluationDeps['cache'],
     disruptionMetrics: new DisruptionMetrics(registry),
     log: { error: (...entry: unknown[]) => logged.push(entry) } as unknown as Logger,
   }

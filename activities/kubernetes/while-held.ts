@@ -78,7 +78,7 @@ class Holder {
   readonly #renewals = new Renewals()
   #failures = 0
   /** Who was last named as the holder. */
-  #told: string | undefined
+  #reported: string | undefined
 
   constructor(input: HeldInput) {
     this.#input = input
@@ -97,10 +97,10 @@ class Holder {
   standBy(): void {
     const { lease, log, what } = this.#input
     const { holder, heldMs } = lease.heldBy ?? {}
-    if (holder === undefined || holder === this.#told || heldMs === undefined) return
+    if (holder === undefined || holder === this.#reported || heldMs === undefined) return
     // Sooner it may be one that is gone.
     if (heldMs <= leaderTimes.durationSeconds * 1000) return
-    this.#told = holder
+    this.#reported = holder
     log.info({ holder, seconds: Math.round(heldMs / 1000) }, `another process ${what}, and this one stands by`)
   }
 
@@ -112,7 +112,7 @@ class Holder {
       reason ??= why
       end()
     }
-    this.#told = undefined
+    this.#reported = undefined
     if (!isFenced) void whenOver(lease, ends).then(() => ends.aborted || stop('could not renew its Lease in time'))
     while (!ends.aborted) {
       await pauseOf(renewMs, ends)

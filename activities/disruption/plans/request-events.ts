@@ -39,7 +39,7 @@ export function publishPlanApplied(
   })
 }
 
-interface Telling {
+interface Published {
   readonly reason: EventReason
   /** NodePools that get an event even if nothing was found of their nodes. */
   readonly named: readonly string[]
@@ -49,7 +49,7 @@ interface Telling {
 function publish(
   { cache, events, now }: RequestEventsDeps,
   proposals: readonly DisruptionProposal[],
-  { reason, named, message }: Telling,
+  { reason, named, message }: Published,
 ): void {
   const candidates = Map.groupBy(
     proposals.flatMap((proposal) => proposal.candidates),

@@ -49,7 +49,7 @@ export class ServerTime {
     const { uncertaintyMs } = this.#known.believed ?? {}
     if (offMs === undefined || uncertaintyMs === undefined) return false
     const isWrong = isClockWrong({ offMs, uncertaintyMs }, this.#isOwnWrong)
-    if (isWrong !== this.#isOwnWrong) this.#tell(isWrong, offMs)
+    if (isWrong !== this.#isOwnWrong) this.#report(isWrong, offMs)
     this.#isOwnWrong = isWrong
     return isWrong
   }
@@ -65,7 +65,7 @@ export class ServerTime {
     return believed === undefined ? this.#own() : Math.round(believed.offsetMs + this.#monotonicMs())
   }
 
-  #tell(isWrong: boolean, offMs: number): void {
+  #report(isWrong: boolean, offMs: number): void {
     const seconds = Math.round(offMs / 1000)
     if (!isWrong) return this.#log.info({ seconds }, "the clock of this machine agrees with the API server's again")
     this.#log.error(

@@ -86,14 +86,14 @@ function compareNames({ node: a }: Candidate, { node: b }: Candidate): number {
 /** AKSNodeClasses whose trial of an image began in this evaluation, and those of which an event says that nodes wait for it. */
 export interface TrialsSeen {
   readonly begun: Set<string>
-  readonly told: Set<string>
+  readonly reported: Set<string>
 }
 
 /**
  * Whether a candidate has to wait until a first node with a new image of its AKSNodeClass has initialized, which is noted. One event of a class is enough:
  * all of its nodes wait for the same.
  */
-export function waitsForTrial(context: MethodContext, candidate: Candidate, { begun, told }: TrialsSeen): boolean {
+export function waitsForTrial(context: MethodContext, candidate: Candidate, { begun, reported }: TrialsSeen): boolean {
   const { name: nodeClass } = candidate.nodePool.template.spec.nodeClassRef
   const trial = context.settings.imageTrials?.get(nodeClass)
   if (trial === undefined || (trial === 'untried' && !begun.has(nodeClass))) return false
@@ -101,9 +101,9 @@ export function waitsForTrial(context: MethodContext, candidate: Candidate, { be
     candidate,
     outcome: 'hindered',
     cause: { kind: 'image-on-trial', nodeClass },
-    ...(told.has(nodeClass) ? {} : { event: 'DisruptionBlocked' as const }),
+    ...(reported.has(nodeClass) ? {} : { event: 'DisruptionBlocked' as const }),
   })
-  told.add(nodeClass)
+  reported.add(nodeClass)
   return true
 }
 

@@ -9,7 +9,7 @@ import { refillable } from './terminate-first.ts'
 /** Yields a command for each drifted node that can be replaced (reference/karpenter-core.md 4.8). */
 function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
   const left = sharesOf(context)
-  const trials = { begun: new Set<string>(), told: new Set<string>() }
+  const trials = { begun: new Set<string>(), reported: new Set<string>() }
   for (const candidate of inOrder(candidates)) {
     const share = left.get(poolOf(candidate)) ?? 0
     if (share <= 0 || waitsForTrial(context, candidate, trials)) continue

@@ -9,7 +9,7 @@ import { byReservation, type Gated, hindranceOf, type Shortage, shortageOf } fro
 
 /** Yields a replacement from the template for each drifted node of a static pool, within budget and node limit (reference/karpenter-core.md 4.8). */
 function* compute(candidates: readonly Candidate[], context: MethodContext): Iterable<DisruptionCommand> {
-  const trials = { begun: new Set<string>(), told: new Set<string>() }
+  const trials = { begun: new Set<string>(), reported: new Set<string>() }
   for (const [pool, own] of Map.groupBy(candidates, poolOf)) {
     const { name } = (own[0] as Candidate).nodePool.template.spec.nodeClassRef
     const isOnTrial = context.settings.imageTrials?.has(name) === true
