@@ -149,6 +149,13 @@ test('what holds up a drain is named with its time everywhere, until the termina
     expect(status.waitingFor).toMatch(named)
     expect(await details(claim)).toMatch(named)
   }
+  const shown = await details(claim)
+  expect(shown).toMatch(/^\*\*Draining since 20/)
+  for (const command of [
+    'kubectl edit pdb --namespace default inflate',
+    'kubectl annotate pod --namespace default guarded karpenter.sh/do-not-disrupt-',
+  ])
+    expect(shown).toContain(`- \`${command}\`\n`)
   expect(status.drain?.on.map(({ sinceMs }) => sinceMs >= startedAt - 1000 && sinceMs <= Date.now())).toEqual([
     true,
     true,
