@@ -58,7 +58,7 @@ const orphanKey = 'orphan/'
 
 /**
  * Turns watch events into pokes: "observe again", without state. Only the holder of the Lease does, so that replicas do not multiply them; a poke too
- * many changes nothing. Beside that its watchdog sees to what nobody's change tells: that what should run in Temporal does.
+ * many changes nothing. Beside that its watchdog sees to what no change shows: that what should run in Temporal does.
  */
 export class Bridge {
   readonly #input: BridgeInput
@@ -73,8 +73,8 @@ export class Bridge {
   #stopCounting: () => void = () => {}
   #timers: NodeJS.Timeout[] = []
   #leading = Promise.resolve()
-  /** Whether this process has begun to tell lifecycles what changes. */
-  #tells = false
+  /** Whether this process has begun to signal changes to lifecycles. */
+  #isSignalling = false
 
   constructor(input: BridgeInput) {
     this.#input = input
@@ -136,16 +136,16 @@ export class Bridge {
     if (this.#lease.takenFrom !== '') onLead(this.#lease.takenFrom)
     await Promise.race([this.#watchdog.begin(ends), whenAborted(ends)])
     if (ends.aborted) return
-    this.#tells = true
+    this.#isSignalling = true
     this.#pokeUnsettled()
     // What rests and was ended is missing now.
     void this.#watchdog.round()
     await whenAborted(ends)
-    this.#tells = false
+    this.#isSignalling = false
   }
 
   /**
-   * A new leader cannot know what its predecessor still had to tell. It looks at what is under way: a lifecycle at rest has missed nothing, and
+   * A new leader cannot know what its predecessor still had to signal. It looks at what is under way: a lifecycle at rest has missed nothing, and
    * the watchdog finds one that does not run.
    */
   #pokeUnsettled(): void {
@@ -162,15 +162,15 @@ export class Bridge {
     } catch (error) {
       deps.log.warn({ err: error }, 'bootstrap in Temporal failed, the next resync retries')
     }
-    if (!this.isLeader || !this.#tells) return
+    if (!this.isLeader || !this.#isSignalling) return
     this.#queue.add(versionKey)
     for (const claim of deps.cache.nodeClaims.values())
       if (!isSettled(deps, claim) && !isUnderWay(claim)) this.#queue.add(`poke/${claim.metadata.name}`, 'routine')
   }
 
   #onChange({ kind, key, before, after }: ClusterChange): void {
-    // What changes before it tells, it tells then.
-    if (!this.isLeader || !this.#tells) return
+    // What changes before that is signalled then.
+    if (!this.isLeader || !this.#isSignalling) return
     if (kind === 'NodeClaim') this.#onClaim(key, before as NodeClaim | undefined, after as NodeClaim | undefined)
     else if (kind === 'Node') this.#onNode(before as Node | undefined, after as Node | undefined)
   }

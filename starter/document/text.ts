@@ -19,7 +19,7 @@ export interface Place {
   /** Characters of a line. */
   readonly width: number
   readonly paint: (text: string, style: Style) => string
-  /** How times are told; unset: as they are, for what is read later. */
+  /** How times are written; unset: as they are, for what is read later. */
   readonly times?: Times
 }
 

@@ -117,19 +117,19 @@ export class Times {
   }
 
   /** `2h3m ago (10:57 UTC, 11:57 Berlin)`, `in 5m (...)`; with its day unless that is today. */
-  told(ms: number): string {
-    return this.#told(ms, undefined)
+  time(ms: number): string {
+    return this.#time(ms, undefined)
   }
 
-  /** Returns a text with its RFC 3339 times as they are told: `since ...` is `for 2h3m (since 10:57 UTC, 11:57 Berlin)`. */
+  /** Returns a text with its RFC 3339 times as people read them: `since ...` is `for 2h3m (since 10:57 UTC, 11:57 Berlin)`. */
   text(text: string): string {
     return text.replaceAll(moments, (whole: string, lead: string | undefined, time: string) => {
       const ms = Date.parse(time)
-      return Number.isNaN(ms) ? whole : this.#told(ms, lead)
+      return Number.isNaN(ms) ? whole : this.#time(ms, lead)
     })
   }
 
-  #told(ms: number, lead: string | undefined): string {
+  #time(ms: number, lead: string | undefined): string {
     const clocks = this.#clocks(ms)
     const isPast = ms <= this.#now
     const span = ago(Math.abs(this.#now - ms))

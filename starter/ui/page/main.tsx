@@ -10,7 +10,7 @@ import { PlanPage } from './pages/plan.tsx'
 import { ActionDialog } from './parts/action-dialog.tsx'
 import { Icon } from './parts/elements.tsx'
 import { summary } from './state/cluster.ts'
-import { now, startClock, toldTime } from './state/format.ts'
+import { now, readableTime, startClock } from './state/format.ts'
 import { type Route, route } from './state/route.ts'
 import { type Connection, connection, follow, readSession, session } from './state/stream.ts'
 import { type Theme, theme } from './state/theme.ts'
@@ -140,7 +140,7 @@ const states: Readonly<Record<Connection['kind'], string>> = {
 function ConnectionState() {
   const state = connection.value
   const seen = summary.value?.atMs
-  const since = seen === undefined ? '' : `Shown as it was ${toldTime(seen)}.`
+  const since = seen === undefined ? '' : `Shown as it was ${readableTime(seen)}.`
   const detail = state.kind === 'lost' || state.kind === 'ended' ? `${state.message} ${since}` : since
   return (
     <span class="connection" data-state={state.kind} title={now.value > 0 ? detail : ''}>

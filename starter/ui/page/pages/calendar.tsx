@@ -3,7 +3,7 @@ import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Badge, Icon, Loaded } from '../parts/elements.tsx'
 import { useResource } from '../state/api.ts'
 import { asking } from '../state/asking.ts'
-import { momentTime, now, shortDayName, spanTold } from '../state/format.ts'
+import { momentTime, now, shortDayName, spanText } from '../state/format.ts'
 import { canAct } from '../state/stream.ts'
 
 type Pause = Calendar['pauses'][number]
@@ -104,7 +104,7 @@ function PauseEntry({ pause, reload }: { readonly pause: Pause; readonly reload:
         <p class="free">{reason}</p>
         <p class="quiet-text">
           {by !== undefined && `by ${by} · `}
-          {spanTold(sinceMs, untilMs)}
+          {spanText(sinceMs, untilMs)}
         </p>
       </div>
       {canAct.value && request !== undefined && (

@@ -5,7 +5,7 @@ import { Badge, Choice, Figure, type IconName, Texts } from '../parts/elements.t
 import { type Layout, NodeList } from '../parts/nodes/node-list.tsx'
 import type { PodStyle } from '../parts/nodes/pod-layout.ts'
 import { allNodes, missing, pools, summary } from '../state/cluster.ts'
-import { age, bytes, cores, told } from '../state/format.ts'
+import { age, bytes, cores, readable } from '../state/format.ts'
 import { nodeLink } from '../state/route.ts'
 
 const filter = signal('')
@@ -171,7 +171,7 @@ function Waiting({ each }: { readonly each: WaitingClass }) {
         {each.cause !== undefined && <span class="tag">{each.cause}</span>}
         <span class="quiet-text">for {age(each.sinceMs)}</span>
       </p>
-      <p>{told(each.finding)}</p>
+      <p>{readable(each.finding)}</p>
       {each.plannedOn.length > 0 && (
         <p>
           {'Planned on '}

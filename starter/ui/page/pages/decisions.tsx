@@ -4,7 +4,7 @@ import type { Decision, Decisions } from '../../contract.ts'
 import { Badge, DaysChoice, type IconName, Loaded, Select, TemporalLink } from '../parts/elements.tsx'
 import { useResource } from '../state/api.ts'
 import { pools } from '../state/cluster.ts'
-import { clockTime, dayName, now, told, toldTime } from '../state/format.ts'
+import { clockTime, dayName, now, readable, readableTime } from '../state/format.ts'
 import { nodeLink } from '../state/route.ts'
 
 type Kind = Decision['kind']
@@ -71,7 +71,7 @@ function Feed({ known: { decisions, sinceMs } }: { readonly known: Decisions }) 
           </ol>
         </section>
       ))}
-      <p class="quiet-text">Temporal keeps everything since {toldTime(sinceMs)}.</p>
+      <p class="quiet-text">Temporal keeps everything since {readableTime(sinceMs)}.</p>
     </>
   )
 }
@@ -84,16 +84,16 @@ function Entry({ decision }: { readonly decision: Decision }) {
   const [outcomeIcon, outcomeName] = outcomes[outcome]
   return (
     <article class="entry">
-      <time class="number quiet-text" dateTime={new Date(atMs).toISOString()} title={toldTime(atMs)}>
+      <time class="number quiet-text" dateTime={new Date(atMs).toISOString()} title={readableTime(atMs)}>
         {clockTime(atMs)}
       </time>
       <Badge icon={icon} class="badge kind" data-kind={kind}>
         {name}
       </Badge>
       <div class="entry-text">
-        <p>{told(text)}</p>
+        <p>{readable(text)}</p>
         <p class="quiet-text">
-          {reason !== '' && <span>{told(reason)}</span>}
+          {reason !== '' && <span>{readable(reason)}</span>}
           {nodes.slice(0, mostNodes).map((node) => (
             <a key={node} href={nodeLink(node)}>
               {node}

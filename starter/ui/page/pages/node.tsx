@@ -6,7 +6,7 @@ import { PhaseBadge, PhaseIcon, PodBoxes, phaseLook } from '../parts/nodes/node-
 import { useResource } from '../state/api.ts'
 import { asking } from '../state/asking.ts'
 import { findNode, pools } from '../state/cluster.ts'
-import { age, bytes, cores, now, told, toldTime } from '../state/format.ts'
+import { age, bytes, cores, now, readable, readableTime } from '../state/format.ts'
 import { canAct } from '../state/stream.ts'
 
 /** One node: what became of it, why it exists and why it stays, what it costs. */
@@ -47,7 +47,7 @@ function Details({ nodeKey, details, view, reload }: DetailsProps) {
               <PhaseBadge node={view} />
             )}
             {view !== undefined && <span>{placeOf(view)}</span>}
-            {view?.note !== undefined && <span class="loud">{told(view.note)}</span>}
+            {view?.note !== undefined && <span class="loud">{readable(view.note)}</span>}
           </p>
         </div>
         <div class="tools">
@@ -103,14 +103,14 @@ const conditionColumns: readonly Column<NodeDetails['conditions'][number]>[] = [
   ['Of', ({ of }) => of],
   ['Status', ({ status }) => status],
   ['Reason', ({ reason }) => reason],
-  ['Message', ({ message }) => told(message), 'free'],
+  ['Message', ({ message }) => readable(message), 'free'],
   ['Since', ({ sinceMs }) => age(sinceMs), 'number'],
 ]
 
 const eventColumns: readonly Column<KubernetesEvent>[] = [
   ['Reason', ({ reason }) => reason],
   ['About', ({ about }) => about],
-  ['Message', ({ message }) => told(message), 'free'],
+  ['Message', ({ message }) => readable(message), 'free'],
   ['Times', ({ times }) => times, 'number'],
   ['Ago', ({ atMs }) => age(atMs), 'number'],
 ]
@@ -146,7 +146,7 @@ function Why({ details: { why, remedies }, title }: WhyProps) {
       <h2 id="why-title">{title}</h2>
       {why.length === 0 && <p class="empty">Nothing is known.</p>}
       {why.map((line) => (
-        <p key={line}>{told(line)}</p>
+        <p key={line}>{readable(line)}</p>
       ))}
       <Texts label="What helps" look="remedies" texts={remedies} />
     </section>
@@ -263,10 +263,10 @@ function Timeline({ steps }: { readonly steps: readonly Step[] }) {
                   </span>
                 )}
                 <time class="quiet-text number" dateTime={new Date(step.fromMs).toISOString()}>
-                  {toldTime(step.fromMs)}
+                  {readableTime(step.fromMs)}
                 </time>
               </p>
-              <p>{told(step.text)}</p>
+              <p>{readable(step.text)}</p>
             </div>
           </li>
         ))}

@@ -5,7 +5,7 @@ import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Figure, Icon } from '../parts/elements.tsx'
 import { messageOf, postJson } from '../state/api.ts'
 import { asking } from '../state/asking.ts'
-import { told } from '../state/format.ts'
+import { readable } from '../state/format.ts'
 import { nodeLink } from '../state/route.ts'
 import { canAct } from '../state/stream.ts'
 
@@ -104,7 +104,7 @@ function Preview({ plan }: { readonly plan: PlanPreview }) {
       {text.length > 0 && (
         <details class="card" open={commands.length === 0}>
           <summary>Which pods move where, and why other nodes stay</summary>
-          <pre class="plan-text">{text.map(told).join('\n')}</pre>
+          <pre class="plan-text">{text.map(readable).join('\n')}</pre>
         </details>
       )}
     </>

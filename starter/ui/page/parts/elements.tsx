@@ -2,7 +2,7 @@ import type { Signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { percent } from '../../../document/words.ts'
 import type { Resource } from '../state/api.ts'
-import { told } from '../state/format.ts'
+import { readable } from '../state/format.ts'
 import { session } from '../state/stream.ts'
 
 /** Drawn on 16 by 16 with a line of 1.6. */
@@ -69,7 +69,7 @@ export function Texts({ label, look, icon, texts }: TextsProps) {
       {texts.map((text) => (
         <li key={text}>
           {icon !== undefined && <Icon name={icon} />}
-          {told(text)}
+          {readable(text)}
         </li>
       ))}
     </ul>

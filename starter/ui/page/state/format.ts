@@ -16,14 +16,14 @@ export const age = (sinceMs: number) => ago(now.value - sinceMs)
 
 const times = computed(() => new Times(now.value))
 
-/** Returns a text with its times as people are told them. */
-export const told = (text: string) => times.value.text(text)
-export const toldTime = (ms: number) => times.value.told(ms)
+/** Returns a text with its times as people read them. */
+export const readable = (text: string) => times.value.text(text)
+export const readableTime = (ms: number) => times.value.time(ms)
 
 /** Returns since when something lasts, and until when. */
-export function spanTold(sinceMs: number, untilMs: number | undefined): string {
+export function spanText(sinceMs: number, untilMs: number | undefined): string {
   const iso = (ms: number) => new Date(ms).toISOString()
-  return told(`since ${iso(sinceMs)} · until ${untilMs === undefined ? 'somebody ends it' : iso(untilMs)}`)
+  return readable(`since ${iso(sinceMs)} · until ${untilMs === undefined ? 'somebody ends it' : iso(untilMs)}`)
 }
 
 export function cores(amount: number): string {

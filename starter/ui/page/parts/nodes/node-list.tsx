@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks'
 import { counted, dollars, percent } from '../../../../document/words.ts'
 import type { NodeView } from '../../../contract.ts'
 import { nodeOf, summary } from '../../state/cluster.ts'
-import { age, bytes, cores, told } from '../../state/format.ts'
+import { age, bytes, cores, readable } from '../../state/format.ts'
 import { nodeLink } from '../../state/route.ts'
 import { type Column, DataTable } from '../data-table.tsx'
 import { Meter } from '../elements.tsx'
@@ -138,7 +138,7 @@ const columns: readonly Column<Signal<NodeView>>[] = [
   ['Pods', ({ value }) => value.pods.length, 'number'],
   ['Price', ({ value: { pricePerHour: price } }) => (price === undefined ? '–' : `${dollars(price)}/h`), 'number'],
   ['Age', ({ value }) => age(value.createdMs), 'number'],
-  ['Note', ({ value }) => told(value.note ?? '')],
+  ['Note', ({ value }) => readable(value.note ?? '')],
 ]
 
 interface CardProps {
@@ -156,7 +156,7 @@ function spoken(node: NodeView): string {
     counted(node.pods.length, 'pod'),
     `CPU ${percent(requested.cpu, allocatable.cpu)}, memory ${percent(requested.memory, allocatable.memory)} requested`,
     node.pricePerHour === undefined ? 'no known price' : `${dollars(node.pricePerHour)} an hour`,
-    told(node.note ?? ''),
+    readable(node.note ?? ''),
   ]
     .filter((part) => part !== '')
     .join('. ')
@@ -189,7 +189,7 @@ function NodeCard({ node, isFirst }: CardProps) {
         <span>{place(view)}</span>
         <span>{counted(view.pods.length, 'pod')}</span>
       </div>
-      {view.note !== undefined && <p class="node-note">{told(view.note)}</p>}
+      {view.note !== undefined && <p class="node-note">{readable(view.note)}</p>}
     </div>
   )
 }

@@ -52,7 +52,7 @@ interface Props {
   readonly height: number
 }
 
-/** A node's pods as boxes within the node's box; what is empty is free. The card's own name tells their number. */
+/** A node's pods as boxes within the node's box; what is empty is free. The card’s own name has their number. */
 export function PodBoxes({ node, width, height }: Props) {
   return (
     <svg
