@@ -19,6 +19,7 @@ import { isForPrograms, note, print } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
 import { eventsOfClaim } from '../../picture/events.ts'
 import { listed, nodeClaims } from '../../picture/from-cluster.ts'
+import type { Gaps } from '../../picture/gaps.ts'
 import { findLifecycles, type LifecycleFacts, readLifecycles } from '../../picture/lifecycles.ts'
 import { needed, noteGaps } from '../../picture/picture.ts'
 import { type TemporalAccess } from '../../temporal/connect.ts'
@@ -84,7 +85,9 @@ export async function showNode(name: string, options: Shown): Promise<number> {
   }
   const picture = await explained(row.nodeClaim, options, now)
   const ofClaim = { events: eventsOfClaim({ name: row.nodeClaim, uid: row.uid }) }
-  const events = picture?.events ?? (await pictureOf(options, ofClaim, now)).events
+  const { events, ...gaps } = picture ?? (await pictureOf(options, ofClaim, now))
+  // A report names its own.
+  if (picture === undefined) noteGaps(gaps as Gaps)
   const details = detailsOf(row, facts, defined({ picture, events }))
   await print(options.output, { json: detailsJson(details), document: () => detailsDocument(details, now) })
   return isWhole(details) ? 0 : 1

@@ -33,7 +33,7 @@ async function status(options: Options): Promise<number> {
     { openTemporal },
     { temporalMissing, temporalStatus },
     { statusDocument, statusJson },
-    { problemsOf, statusParts },
+    { isWell, statusParts },
     { pictureOf },
     { readPicture },
   ] = await Promise.all([
@@ -69,9 +69,7 @@ async function status(options: Options): Promise<number> {
     json,
     document: () => [...statusDocument(report, known, now), list === undefined ? [] : [uiListPart(list)]],
   })
-  // Prices adorn the answer: without them a column is unknown.
-  const lacking = known.missing.filter(({ what }) => what !== statusParts.prices.what)
-  return problemsOf(report, known).length + report.missing.length + lacking.length === 0 ? 0 : 1
+  return isWell(report, known) ? 0 : 1
 }
 
 /** The list of Joiner's workflows in the Temporal UI, without its sweeps. */

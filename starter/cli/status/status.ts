@@ -112,6 +112,13 @@ export function problemsOf(
   ]
 }
 
+/** Whether all that the answer needs was read and nothing is broken. Prices adorn it: without them a column is unknown. */
+export function isWell(report: StatusReport, known: ClusterReport): boolean {
+  const { missing = [] } = known
+  const lacking = missing.filter(({ what }) => what !== prices.what)
+  return problemsOf(report, known).length + (report.missing ?? []).length + lacking.length === 0
+}
+
 /** A lifecycle without a NodeClaim harms nobody, and may be about to end in the moment of the look. */
 function isEnding({ fault }: Finding, { kind }: Repairer): boolean {
   return fault === 'lifecycle without NodeClaim' && kind === 'there'
