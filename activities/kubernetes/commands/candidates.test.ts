@@ -249,6 +249,16 @@ describe('deleting the candidates of a command', () => {
     expect(stateOf(cluster, ['a', 'b'])).toEqual({ a: untouched, b: untouched })
   })
 
+  test('is refused while the Node of a replacement is gone, and nothing says so yet', async () => {
+    const { cluster, deletes } = world()
+    replacement(cluster, 'new', true)
+    cluster.remove('nodes', 'aks-new')
+    expect(await deletes(workOn(['a', 'b'], { replacements: [{ name: 'new', uid: 'uid-new' }] }))).toMatchObject({
+      kind: 'refused',
+    })
+    expect(stateOf(cluster, ['a', 'b'])).toEqual({ a: untouched, b: untouched })
+  })
+
   test('reads a replacement from the API server and not from a cache that lags', async () => {
     const { cluster, deletes, lifecyclesEnd } = world()
     replacement(cluster, 'new', false)

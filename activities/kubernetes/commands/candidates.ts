@@ -80,15 +80,18 @@ async function untilNoPodComes(
   signal.throwIfAborted()
 }
 
-/** Returns a replacement of the command that pods cannot move to yet, whatever the caller has waited for. */
+/** Returns a replacement of the command that pods cannot move to, whatever the caller has waited for. */
 async function unreadyReplacement(deps: CandidatesDeps, commandId: string): Promise<string | undefined> {
-  const isUnready = ({ metadata, status }: NodeClaim) =>
-    metadata.annotations[annotations.replacementFor] === commandId &&
-    // Initialized outlives the Node.
-    (!isTrue(status.conditions, 'Initialized') || isTrue(status.conditions, nodeGone))
-  for (const { metadata } of [...deps.cache.nodeClaims.values()].filter(isUnready)) {
-    const claim = await liveClaim(deps, metadata)
-    if (claim !== undefined && isUnready(claim)) return metadata.name
+  const isOwn = ({ metadata }: NodeClaim) => metadata.annotations[annotations.replacementFor] === commandId
+  // Initialized outlives the Node.
+  const isUnready = ({ status }: NodeClaim) =>
+    !isTrue(status.conditions, 'Initialized') || isTrue(status.conditions, nodeGone)
+  for (const known of [...deps.cache.nodeClaims.values()].filter(isOwn)) {
+    const claim = isUnready(known) ? await liveClaim(deps, known.metadata) : known
+    if (claim === undefined || !isOwn(claim)) continue
+    // The lifecycle that would say that the Node is gone may have waited for Temporal, as the command has.
+    const node = claimNode(deps, claim) ?? (await readNode(deps, claim))
+    if (isUnready(claim) || hasLostNode(claim, node)) return claim.metadata.name
   }
   return undefined
 }
