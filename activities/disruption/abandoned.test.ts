@@ -70,6 +70,17 @@ describe('what no command holds', () => {
     expect(traces('a')).toEqual([])
   })
 
+  test('also after the clock was set back', async () => {
+    const { look, deps, traces } = await world({ a: { ...stamped, ...reported } }, { a: tainted })
+    const memory = memoryOf(deps)
+    memory.lookedForAbandonedMs = Date.now() + 365 * 86_400_000
+    await look()
+    for (const name of memory.suspects.keys()) memory.suspects.set(name, Date.now() + 365 * 86_400_000)
+    await pass(5000)
+    await look()
+    expect(traces('a')).toEqual([])
+  })
+
   test('a replacement that nothing uses is deleted, one with pods becomes an ordinary node', async () => {
     const { cluster, twoLooks, traces } = await world({ idle: replacing, used: replacing })
     cluster.put('pods', podJson('web', 'used'))

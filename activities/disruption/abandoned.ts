@@ -1,6 +1,7 @@
 import { conditionOf, isTrue } from '../../core/conditions.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { annotations, taintKeys } from '../../core/requirements/labels.ts'
+import { hasPassed } from '../../core/values/time.ts'
 import type { CommandObjectsDeps } from '../kubernetes/commands/command-objects.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from '../kubernetes/commands/command-objects.ts'
 import { claimNode } from '../kubernetes/lifecycle/claim-nodes.ts'
@@ -37,7 +38,7 @@ export async function releaseAbandoned(
   { fence, signal }: Releasing,
 ): Promise<void> {
   const now = deps.now()
-  if (now - memory.lookedForAbandonedMs < lookEveryMs) return
+  if (!hasPassed(lookEveryMs, memory.lookedForAbandonedMs, now)) return
   memory.lookedForAbandonedMs = now
   const known = [...traces(deps)]
   const running = known.some(({ commandId }) => commandId !== undefined)
@@ -53,7 +54,7 @@ export async function releaseAbandoned(
   for (const [name, trace] of found) {
     const since = memory.suspects.get(name)
     if (since === undefined) memory.suspects.set(name, now)
-    else if (now - since >= lookEveryMs) {
+    else if (hasPassed(lookEveryMs, since, now)) {
       memory.suspects.delete(name)
       await fence.check()
       signal.throwIfAborted()

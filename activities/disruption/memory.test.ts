@@ -93,6 +93,14 @@ test('a pass that would repeat a fruitless one is skipped, until a change or the
   expect(memory.isSpared([types])).toBe(false)
 })
 
+test('a pass is made again after the clock was set back', () => {
+  const { memory, now } = remembering({ ms: 1_000_000 })
+  memory.fruitless(memory.changes, [], 1_060_000)
+  expect(memory.isSpared([])).toBe(true)
+  now.ms = 1000
+  expect(memory.isSpared([])).toBe(false)
+})
+
 test('what was undone is backed off, and its pool for that reason; a node that goes ends it', () => {
   const { memory, change } = remembering()
   change(stamped(claim), claim)

@@ -7,6 +7,7 @@ import { isReady } from '../../core/node-claim/registration.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import { isActive, isProvisionable } from '../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../core/requirements/labels.ts'
+import { hasPassed } from '../../core/values/time.ts'
 import type { CachedKind, CachedObject } from '../kubernetes/cache/cached-kinds.ts'
 import type { ClusterChange } from '../kubernetes/cache/change-feed.ts'
 import type { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
@@ -20,6 +21,7 @@ import { commandReason } from './proposals.ts'
 interface Fruitless {
   readonly changes: number
   readonly inputs: readonly unknown[]
+  readonly sinceMs: number
   readonly untilMs: number
 }
 
@@ -56,7 +58,7 @@ export class DisruptionMemory {
     return (
       last !== undefined &&
       last.changes === this.changes &&
-      this.#now() < last.untilMs &&
+      !hasPassed(last.untilMs - last.sinceMs, last.sinceMs, this.#now()) &&
       last.inputs.length === inputs.length &&
       last.inputs.every((input, at) => Object.is(input, inputs[at]))
     )
@@ -69,7 +71,7 @@ export class DisruptionMemory {
 
   /** Records a pass that began after so many changes and had no result, which time alone changes at `untilMs`. */
   fruitless(changes: number, inputs: readonly unknown[], untilMs: number): void {
-    this.#fruitless = { changes, inputs, untilMs }
+    this.#fruitless = { changes, inputs, sinceMs: this.#now(), untilMs }
   }
 
   /** Returns nodes whose commands failed just now. */

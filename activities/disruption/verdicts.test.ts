@@ -181,6 +181,16 @@ it('the last evaluation is written each minute', async () => {
   expect(lastPass()?.atMs).toBe(sampleTime + 60_000)
 })
 
+it('after its clock was set back a process goes on to write what it finds', async () => {
+  const recorder = new VerdictRecorder()
+  now += 365 * 86_400_000
+  await evaluates(recorder, 'default/web')
+  now = sampleTime
+  await evaluates(recorder, 'default/other')
+  expect(stored()?.moves[0]?.cause).toMatchObject({ pod: 'default/other' })
+  expect(evaluations(verdictMapName(0)).lastPass?.atMs).toBe(sampleTime)
+})
+
 it('verdicts on 5,000 nodes stay below the megabyte of a ConfigMap, each', async () => {
   const names = Array.from({ length: 5000 }, (_, index) => `aks-general-${index.toString(36).padStart(8, '0')}`)
   await evaluates(new VerdictRecorder(), `default/${'x'.repeat(253)}`, names)

@@ -14,6 +14,7 @@ import {
 } from '../../core/disruption/verdicts/verdict.ts'
 import { type VerdictView, verdictsOf } from '../../core/disruption/verdicts/verdicts.ts'
 import { stateNodes } from '../../core/scheduling/state-nodes.ts'
+import { hasPassed } from '../../core/values/time.ts'
 import { type KeptSource, readConfigMap, writeConfigMap } from '../kubernetes/client/config-map.ts'
 import type { Parts } from '../kubernetes/parts.ts'
 import { type CatalogueOfPools, instanceTypes } from '../node-overlays/pool-types.ts'
@@ -91,7 +92,7 @@ export class VerdictRecorder {
 
   async #readIfNeeded(deps: StoreDeps): Promise<void> {
     const now = deps.now()
-    const isLate = now - this.#readAt >= readEveryMs || now - this.#recordedAt >= longestGapMs
+    const isLate = hasPassed(readEveryMs, this.#readAt, now) || hasPassed(longestGapMs, this.#recordedAt, now)
     if (isLate) {
       await Promise.all(this.#shards.map((shard) => shard.read(deps)))
       this.#readAt = now
@@ -181,8 +182,8 @@ class Shard {
 
   async write({ client, namespace, now }: StoreDeps): Promise<void> {
     const { changed, gone } = this.#news()
-    const isPassDue = this.#lastPass !== undefined && now() - this.#passWrittenAt >= lastPassEveryMs
-    const isDue = changed.length + gone.length > 0 && now() - this.#writtenAt >= writeEveryMs
+    const isPassDue = this.#lastPass !== undefined && hasPassed(lastPassEveryMs, this.#passWrittenAt, now())
+    const isDue = changed.length + gone.length > 0 && hasPassed(writeEveryMs, this.#writtenAt, now())
     if (!isDue && !isPassDue) return
     const entries = {
       ...Object.fromEntries(changed.map(([name, { shown }]) => [name, formatVerdict(shown)])),

@@ -27,6 +27,15 @@ test('nodes of one command that fail together count once, and a success ends it 
   expect(backOff.nextEnd(20_000)).toBe(30_000)
 })
 
+test('a back-off ends when the clock is set back, and the next one begins', () => {
+  const backOff = new BackOff()
+  backOff.failed('web', 1_000_000)
+  expect(backOff.resting(1000)).toEqual([])
+  expect(backOff.nextEnd(1000)).toBe(Number.POSITIVE_INFINITY)
+  backOff.failed('web', 1000)
+  expect(backOff.isResting('web', 1000)).toBe(true)
+})
+
 test('a failure long ago does not lengthen the back-off', () => {
   const backOff = new BackOff()
   backOff.failed('web', 0)

@@ -17,7 +17,7 @@ export class BackOff {
   /** Failures at the same time, such as those of all nodes of one command, count once. */
   failed(key: string, now: number): void {
     const before = this.#failures.get(key)
-    if (before !== undefined && before.untilMs > now) return
+    if (this.isResting(key, now)) return
     // A failure long ago is not in a row with this one.
     const count = before === undefined || now - before.untilMs > this.#longestMs ? 0 : before.count
     const restMs = Math.min(shortestMs * 2 ** count, this.#longestMs)
@@ -30,7 +30,7 @@ export class BackOff {
   }
 
   isResting(key: string, now: number): boolean {
-    return this.endOf(key) > now
+    return this.#lasts(this.endOf(key), now)
   }
 
   /** Returns when a back-off ends or ended; 0 where there was none. */
@@ -40,12 +40,17 @@ export class BackOff {
 
   /** Keys that are backed off now. */
   resting(now: number): readonly string[] {
-    return [...this.#failures].filter(([, { untilMs }]) => untilMs > now).map(([key]) => key)
+    return [...this.#failures].filter(([, { untilMs }]) => this.#lasts(untilMs, now)).map(([key]) => key)
   }
 
   /** When the first of the back-offs ends. */
   nextEnd(now: number): number {
-    const ends = [...this.#failures.values()].map(({ untilMs }) => untilMs).filter((at) => at > now)
+    const ends = [...this.#failures.values()].map(({ untilMs }) => untilMs).filter((at) => this.#lasts(at, now))
     return Math.min(Number.POSITIVE_INFINITY, ...ends)
+  }
+
+  /** One that ends later than any that begins now began before the clock was set back. */
+  #lasts(untilMs: number, now: number): boolean {
+    return untilMs > now && untilMs - now <= this.#longestMs
   }
 }

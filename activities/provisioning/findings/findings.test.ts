@@ -148,6 +148,21 @@ describe('why pods wait', () => {
     expect(written).toHaveLength(last)
   })
 
+  it('is written after the clock was set back', async () => {
+    const { deps, pods, stored } = planner()
+    const rightMs = Date.now()
+    vi.setSystemTime(rightMs + 600_000)
+    pods.push(waiting('a'))
+    findings.begin(deps)
+    findings.passed(deps, pods, plan(pods))
+    await passes(3000)
+    vi.setSystemTime(rightMs)
+    pods.length = 0
+    findings.passed(deps, pods, plan([]))
+    await passes(10_000)
+    expect((await stored()).counts).toEqual([])
+  })
+
   it('asks the scheduler once for pods that are alike', async () => {
     const { deps, pods, asked } = planner()
     pods.push(waiting('a'), waiting('b'), waiting('c', 2))

@@ -4,6 +4,7 @@ import type { Pause } from '../../../core/pauses/pauses.ts'
 import type { Explanation } from '../../../core/scheduling/explain/explanation.ts'
 import { noWaitingPods, type WaitingPods, waitingPods } from '../../../core/scheduling/explain/waiting-classes.ts'
 import { shortened } from '../../../core/values/texts.ts'
+import { hasPassed } from '../../../core/values/time.ts'
 import type { ThreadPlan } from '../../scheduler-thread/keyed-plan.ts'
 import type { PlannerParts } from '../parts.ts'
 import { podsToPlace } from '../planning-snapshot.ts'
@@ -106,7 +107,8 @@ export class Findings {
   #later(ms: number): void {
     if (this.#round === undefined) return
     const now = this.#now()
-    const dueAt = Math.max(now + ms, this.#writtenAt + writeEveryMs)
+    // What was written at a time to come was written before the clock was set back.
+    const dueAt = Math.max(now + ms, Math.min(this.#writtenAt, now) + writeEveryMs)
     if (this.#timer !== undefined && this.#dueAt <= dueAt) return
     clearTimeout(this.#timer)
     this.#dueAt = dueAt
@@ -126,7 +128,7 @@ export class Findings {
     try {
       this.#found = this.#look(deps)
       const atMs = this.#now()
-      const isDue = this.#found.classes.size > 0 && atMs - this.#writtenAt >= stampEveryMs
+      const isDue = this.#found.classes.size > 0 && hasPassed(stampEveryMs, this.#writtenAt, atMs)
       if (await this.#store.write(deps, this.#found, { atMs, always: always || isDue })) this.#writtenAt = atMs
     } catch (error) {
       this.#store.forget()
