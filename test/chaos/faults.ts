@@ -1,3 +1,4 @@
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { metaOf } from '../fast/kubernetes/api/objects.ts'
 import type { PlannedStop, StopPoint } from '../fast/network.ts'
 import { SimulatedProcess } from '../fast/simulated-process.ts'
@@ -43,9 +44,11 @@ export const faults = {
       if (isStopped && pool !== undefined) scene.later(0, () => scene.edit(pool, { budget: '0' }))
       if (isEnded) scene.later(0, () => terminateCommands(scene))
     })
-    // Else there is seldom a command to come.
-    const drifting = picked([...scene.pools.values()], draw)
-    if (drifting !== undefined) await scene.edit(drifting.name, { revision: drifting.revision + 1 })
+    await drift(scene, draw)
+  },
+  loseReplacement: async (scene, { draw, forMs }) => {
+    scene.lasts(scene.nextReplacement().then((claim) => loseNode(scene, claim, forMs)))
+    await drift(scene, draw)
   },
   restoredEtcd: (scene, { minutes }) => restoreEtcd(scene, minutes),
   clock: async (scene, { draw, aheadMs, forMs }) => {
@@ -114,9 +117,28 @@ async function restoreEtcd(scene: Scene, minutes: number): Promise<void> {
   scene.goBack(scene.etcd.restore(scene.nowMs - minutes * 60_000, isSilent))
 }
 
+/** Has nodes of a NodePool drift: else there is seldom a command to come. */
+async function drift(scene: Scene, draw: number): Promise<void> {
+  const pool = picked([...scene.pools.values()], draw)
+  if (pool !== undefined) await scene.edit(pool.name, { revision: pool.revision + 1 })
+}
+
+/** Somebody deletes the Node of a NodeClaim, while Temporal is away: nobody goes on with what waited for the node. */
+async function loseNode(scene: Scene, claim: Json, forMs: number): Promise<void> {
+  const { nodeName = '' } = claim['status'] as { readonly nodeName?: string }
+  scene.fast.temporal.leave(forMs)
+  const { operator } = scene.world
+  await operator.api('PATCH', `/api/v1/nodes/${nodeName}`, { metadata: { finalizers: null } })
+  await operator.kubectl(['delete', 'nodes', nodeName, '--wait=false', '--ignore-not-found'])
+  scene.count('hit: a replacement lost its Node')
+}
+
 function kill(scene: Scene, process: SimulatedProcess, forMs: number): void {
   scene.fast.crash(process.name)
-  scene.later(forMs, () => scene.world.startJoiner(process.name))
+  scene.later(forMs, () => {
+    scene.world.startJoiner(process.name)
+    scene.startedMs = scene.nowMs
+  })
 }
 
 /** For how long a process may be to stop at a request that does not come, before another stop takes that one's place. */

@@ -14,7 +14,8 @@ import { operators } from './operators.ts'
 import type { ChaosPlan } from './plan.ts'
 import { Scene, wait } from './scene.ts'
 import { nameOf, type Trouble } from './troubles.ts'
-import { Watch, type Wrong } from './watch/watch.ts'
+import { Watch } from './watch/watch.ts'
+import type { Wrong } from './watch/wrong.ts'
 
 export interface ChaosOptions {
   /** Whether Core replays all histories at the end. Default: it does. */

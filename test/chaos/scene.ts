@@ -3,7 +3,7 @@ import { traceKeys } from '../command-writes.ts'
 import { metaOf } from '../fast/kubernetes/api/objects.ts'
 import { SimulatedProcess } from '../fast/simulated-process.ts'
 import type { FastWorld } from '../fast/world/fast-world.ts'
-import type { World } from '../world.ts'
+import { isTrue, type Seen, type World } from '../world.ts'
 import { ApiFaults } from './api-faults.ts'
 import { poolObject } from './objects.ts'
 import type { ChaosPlan, PlannedPool } from './plan.ts'
@@ -61,6 +61,8 @@ export class Scene {
   readonly etcd: Etcd<SceneState>
   /** When the last stop of a process was planned, epoch ms. */
   stopPlannedMs = 0
+  /** When the last process was started again, epoch ms. */
+  startedMs = 0
   /** When troubles are over, epoch ms. */
   readonly endsMs: number
   #disturbedUntilMs = 0
@@ -142,18 +144,33 @@ export class Scene {
     this.#lasting.add(done)
   }
 
-  /** Waits for the next NodeClaim that a command takes. Errors: there is none until troubles are over. */
-  async nextTaken(): Promise<Json> {
-    const taken = Promise.withResolvers<Json>()
+  /** Waits for the next NodeClaim that a command takes. Errors: as `#next`. */
+  nextTaken(): Promise<Json> {
+    return this.#next((claim, before) => hasStamp(claim) && !hasStamp(before), 'no command took a node')
+  }
+
+  /** Waits for the next NodeClaim of a command that is ready to take the pods of others. Errors: as `#next`. */
+  nextReplacement(): Promise<Json> {
+    const isReady = (claim: Json) => isTrue(claim as unknown as Seen, 'Initialized')
+    return this.#next(
+      (claim, before) =>
+        metaOf(claim).annotations?.[traceKeys.replacementFor] !== undefined && isReady(claim) && !isReady(before),
+      'no node was replaced',
+    )
+  }
+
+  /** Waits for the next change of a NodeClaim that is such a one. Errors: there is none until troubles are over, so `none`. */
+  async #next(isOne: (claim: Json, before: Json) => boolean, none: string): Promise<Json> {
+    const found = Promise.withResolvers<Json>()
     const { objects } = this.fast.cluster.server
     const stop = objects.onChange(({ resource, object, before }) => {
       if (resource !== 'nodeclaims' || before === undefined || this.etcd.isRestoring) return
-      if (hasStamp(object) && !hasStamp(before)) taken.resolve(object)
+      if (isOne(object, before)) found.resolve(object)
     })
     const over = SimulatedProcess.outside(() =>
-      setTimeout(() => taken.reject(new Error('no command took a node')), this.endsMs - this.nowMs),
+      setTimeout(() => found.reject(new Error(none)), this.endsMs - this.nowMs),
     )
-    return taken.promise.finally(() => {
+    return found.promise.finally(() => {
       clearTimeout(over)
       stop()
     })

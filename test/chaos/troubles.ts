@@ -15,7 +15,7 @@ export type Trouble =
   | { readonly kind: 'lateLaunch'; readonly ms: number; readonly forMs: number; readonly isFirst: boolean }
   /**
    * Nodes of a NodePool drift, and the process that is about to give a node to a command ends there. `isEnded`: somebody terminates the commands.
-   * `isStopped`: and lets no more nodes of the NodePool be disrupted.
+   * `isStopped`: somebody lets no more nodes of the NodePool be disrupted.
    */
   | {
       readonly kind: 'cutCommit'
@@ -24,6 +24,8 @@ export type Trouble =
       readonly isEnded: boolean
       readonly isStopped: boolean
     }
+  /** Nodes of a NodePool drift, and the first that comes in place of one loses its Node at once, while Temporal is away. */
+  | { readonly kind: 'loseReplacement'; readonly draw: number; readonly forMs: number }
   /** The API server has again what it held some minutes ago. */
   | { readonly kind: 'restoredEtcd'; readonly minutes: number }
   | { readonly kind: 'temporalAway'; readonly forMs: number }
@@ -134,9 +136,16 @@ const freeze: Maker = (random) => ({ kind: 'freeze', ...stopOf(random, 120) })
 
 const cutCommit: Maker = (random) => {
   const isEnded = random.chance(0.6)
-  const isStopped = isEnded && random.chance(0.8)
+  const isStopped = random.chance(0.8)
   return { kind: 'cutCommit', draw: drawn(random), forMs: seconds(random, 1, 30), isEnded, isStopped }
 }
+
+/** A command is given up on after ten minutes. */
+const loseReplacement: Maker = (random) => ({
+  kind: 'loseReplacement',
+  draw: drawn(random),
+  forMs: seconds(random, 40, 240),
+})
 
 const latency: Maker = (random) =>
   azure({
@@ -169,6 +178,7 @@ const faults: readonly Maker[] = [
   lateLaunch,
   cutCommit,
   cutCommit,
+  loseReplacement,
   (random) => ({ kind: 'restoredEtcd', minutes: random.between(1, 12) }),
   (random) => ({
     kind: 'clock',

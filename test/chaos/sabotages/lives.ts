@@ -5,7 +5,7 @@ import { table } from '../../../bench/report.ts'
 import { Copy } from '../../mutations/copy.ts'
 import { runBeside } from '../jobs.ts'
 import type { ChaosPlan } from '../plan.ts'
-import type { Wrong } from '../watch/watch.ts'
+import type { Wrong } from '../watch/wrong.ts'
 import { type Sabotage, sabotages } from './table.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))

@@ -1,19 +1,15 @@
-import type { Connection } from '@temporalio/client'
-import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
-import { phaseOf } from '../../../core/node-claim/phase.ts'
 import { lifecycleKey } from '../../../core/task-queues.ts'
-import { clusterName } from '../../../deploy/local/cluster.ts'
-import { findLifecycles } from '../../../starter/picture/lifecycles.ts'
+import { nodeRows } from '../../../starter/cli/node/report.ts'
+import { metaOf } from '../../fast/kubernetes/api/objects.ts'
 import type { Scene } from '../scene.ts'
+import { nodeFactsOf } from './answers.ts'
+import { mostBehindMs, rowUntruths, runningIds } from './row-untruths.ts'
+import { Lasting, type Untruth } from './wrong.ts'
 
-/** How far a list may be behind: a lifecycle that nothing wakes looks at its NodeClaim each five minutes. */
-const mostBehindMs = 7 * 60_000
-
-/** Holds what `joiner node list` reads of lifecycles, which phase a node is in and that it is there, against the NodeClaims that there are then. */
+/** Holds what `joiner node list` says at a time of all nodes against the objects that there are then. */
 export class LifeAccounts {
   readonly #scene: Scene
-  /** Since when something has been said that is not so, by its words. */
-  #untrue = new Map<string, number>()
+  readonly #lasting = new Lasting()
 
   constructor(scene: Scene) {
     this.#scene = scene
@@ -21,36 +17,37 @@ export class LifeAccounts {
 
   /** Something is wrong that a list may not have caught up with. */
   forget(): void {
-    this.#untrue.clear()
+    this.#lasting.keep([])
   }
 
   /** Returns what has not been so for too long. */
   async look(): Promise<readonly string[]> {
-    const { fast, world, nowMs } = this.#scene
-    const client = world.temporal
-    const connection = client.connection as Connection
-    const access = { client, connection, address: '', namespace: client.options.namespace, cluster: clusterName }
-    const lives = await findLifecycles(access)
-    const claims = new Map(
-      fast.cluster.server.objects
-        .of('nodeclaims')
-        .map(decodeNodeClaim)
-        .map((claim) => [lifecycleKey(claim.metadata), phaseOf(claim).phase]),
-    )
-    const untrue = lives.flatMap((life) => {
-      const phase = claims.get(lifecycleKey(life))
-      if (phase === undefined) return [`${life.name} is said to be ${life.phase}, and its NodeClaim is gone`]
-      return isSame(life.phase, phase) ? [] : [`${life.name} is said to be ${life.phase}, and is ${phase}`]
-    })
+    const { facts } = await nodeFactsOf(this.#scene)
+    const rows = nodeRows(facts, this.#scene.nowMs)
+    const running = runningIds(this.#scene)
+    const listed = rows.map(({ nodeClaim }) => nodeClaim)
+    const missing = this.#scene.fast.cluster.server.objects
+      .of('nodeclaims')
+      .map((claim) => metaOf(claim).name)
+      .filter((name) => !listed.includes(name))
     this.#scene.count('accounts of lifecycles')
-    this.#untrue = new Map(untrue.map((what) => [what, this.#untrue.get(what) ?? nowMs]))
-    return untrue.filter((what) => nowMs - (this.#untrue.get(what) ?? nowMs) > mostBehindMs)
+    const untrue: readonly Untruth[] = [
+      ...missing.map((name) => ({ what: `nothing is said of ${name}`, mostMs: 0 })),
+      ...rows.flatMap((row) => rowUntruths(this.#scene, row, running)),
+      // Which of them are asked what they do follows from it.
+      ...(facts.lifecycles ?? []).flatMap((life) => {
+        const row = rows.find(({ workflowId }) => workflowId === life.workflowId)
+        const isUntrue = row !== undefined && life.phase !== 'Unknown' && !isListedAs(life.phase, row.phase)
+        const what = `${lifecycleKey(life)} has the search attribute ${life.phase}, and is ${row?.phase}`
+        return isUntrue ? [{ what, mostMs: mostBehindMs }] : []
+      }),
+    ]
+    return this.#lasting.look('list', untrue, this.#scene.nowMs)
   }
 }
 
-/** Search attributes tell nodes that come, nodes that are ready and nodes that go. A lifecycle that began without them says nothing. */
-function isSame(said: string, phase: string): boolean {
-  if (said === 'Unknown') return true
-  const isGoing = phase === 'Draining' || phase === 'Terminating'
-  return isGoing === (said === 'Draining') && (said !== 'Launching' || phase !== 'Ready')
+/** Search attributes tell nodes that come, nodes that are ready and nodes that go. */
+function isListedAs(said: string, phase: string): boolean {
+  const isLeaving = phase === 'Draining' || phase === 'Terminating'
+  return isLeaving === (said === 'Draining') && (said !== 'Launching' || phase !== 'Ready')
 }

@@ -1,21 +1,32 @@
+import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { isTrue } from '../../../core/conditions.ts'
-import type { Cause } from '../../../core/disruption/verdicts/cause.ts'
+import { evictionBlockedBy } from '../../../core/disruption/budgets/pod-disruption-budgets.ts'
+import { consolidatableAt } from '../../../core/disruption/consolidatable.ts'
+import { type Cause, podsOf } from '../../../core/disruption/verdicts/cause.ts'
 import { holdOf } from '../../../core/node-claim/hold.ts'
-import { hasDoNotDisrupt, podName } from '../../../core/pods/pod-rules.ts'
+import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../core/pods/pod-rules.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { nodeReport } from '../../../starter/answers/node-report.ts'
-import { type NodePicture, readNode } from '../../../starter/picture/node-picture.ts'
+import type { NodePicture } from '../../../starter/picture/node-picture.ts'
 import { metaOf } from '../../fast/kubernetes/api/objects.ts'
 import type { Scene } from '../scene.ts'
+import { detailsOfNode } from './answers.ts'
+import { isGoing } from './objects-seen.ts'
+import { rowUntruths, runningIds } from './row-untruths.ts'
+import { Lasting, type Untruth } from './wrong.ts'
 
 /** How far what is said of a node may be behind: the cluster is evaluated each five minutes where nothing changes, and half a minute later it is said. */
 const mostBehindMs = 7 * 60_000
+/** What a report of a pause may be behind: it says itself when the last evaluation was, and after eleven minutes that this is old. */
+const mostOldMs = 12 * 60_000
 
-/** Holds what `joiner why node` says at a time of what keeps a node against the objects that there are then. */
+type Details = NonNullable<Awaited<ReturnType<typeof detailsOfNode>>['details']>
+
+/** Holds what `joiner node NAME`, and in it `joiner why node`, say of a node at a time against the objects that there are then. */
 export class NodeAccounts {
   readonly #scene: Scene
-  /** Since when something has been said of a node that is not so, by the name of its NodeClaim. */
-  readonly #untrue = new Map<string, Map<Cause['kind'], number>>()
+  /** By the names of NodeClaims. */
+  readonly #lasting = new Lasting()
   #looks = 0
 
   constructor(scene: Scene) {
@@ -24,35 +35,114 @@ export class NodeAccounts {
 
   /** Something is wrong that an account may not have caught up with. */
   forget(): void {
-    this.#untrue.clear()
+    this.#lasting.keep([])
   }
 
   /** Looks at one node, in turn, and at those of which something was said that was not so. Returns what has not been so for too long. */
   async look(): Promise<readonly string[]> {
     const names = this.#scene.fast.cluster.server.objects.of('nodeclaims').map((claim) => metaOf(claim).name)
-    for (const name of this.#untrue.keys()) if (!names.includes(name)) this.#untrue.delete(name)
+    this.#lasting.keep(names)
     this.#looks += 1
     const next = names[this.#looks % names.length]
-    const all = new Set([...this.#untrue.keys(), ...(next === undefined ? [] : [next])])
+    const all = new Set([...this.#lasting.subjects, ...(next === undefined ? [] : [next])])
     return (await Promise.all([...all].map((name) => this.#lookAt(name)))).flat()
   }
 
   async #lookAt(name: string): Promise<readonly string[]> {
-    const { fast, nowMs } = this.#scene
-    const picture = await readNode(name, { client: fast.cluster.client, namespace: 'joiner', now: nowMs })
-    const { evaluation, warning } = picture === undefined ? {} : nodeReport(picture)
+    const { details, picture } = await detailsOfNode(this.#scene, name)
+    this.#scene.count('accounts of nodes')
+    const untrue =
+      details === undefined
+        ? [{ what: 'it is said that there is none of this name', mostMs: 0 }]
+        : [
+            ...rowUntruths(this.#scene, details.row, runningIds(this.#scene)),
+            ...this.#ofMachine(name, details),
+            ...this.#ofPods(details),
+            ...this.#ofCommand(details),
+            ...this.#ofRemedies(details),
+            ...(picture === undefined ? [] : this.#ofMoves(picture)),
+          ]
+    return this.#lasting.look(name, untrue, this.#scene.nowMs).map((what) => `node ${name}: ${what}`)
+  }
+
+  #ofMoves(picture: NodePicture): readonly Untruth[] {
+    const { evaluation, warning } = nodeReport(picture)
     // The account itself says that it is old.
     const moves = warning === undefined ? (evaluation?.moves ?? []) : []
     for (const { outcome } of moves) this.#scene.count(`accounts of nodes: ${outcome}`)
-    const before = this.#untrue.get(name)
-    const untrue = moves.filter(({ cause }) => picture !== undefined && !isSo(cause, picture))
-    const since = new Map(untrue.map(({ cause: { kind } }) => [kind, before?.get(kind) ?? nowMs]))
-    if (since.size === 0) this.#untrue.delete(name)
-    else this.#untrue.set(name, since)
-    return untrue
-      .filter(({ cause: { kind } }) => nowMs - (since.get(kind) ?? nowMs) > mostBehindMs)
-      .map(({ message }) => `node ${name} is said to stay as ${message}, which has not been so for minutes`)
+    return moves
+      .filter(({ cause }) => !isSo(cause, picture) || !isStillSo(cause, picture))
+      .map(({ cause, message }) => ({
+        key: cause.kind,
+        what: `it is said to stay as ${message}, which has not been so for minutes`,
+        mostMs: isSo(cause, picture) ? mostOldMs : mostBehindMs,
+      }))
   }
+
+  /** What a node is, Azure knows. */
+  #ofMachine(name: string, { report }: Details): readonly Untruth[] {
+    const machine = this.#scene.fast.azure.deps.machines.get(`aks-${name}`)
+    if (machine === undefined || report?.instanceType === undefined) return []
+    const { properties, zones = [] } = machine.body
+    const truth = {
+      instanceType: properties.hardwareProfile.vmSize,
+      capacityType: properties.priority === 'Spot' ? 'spot' : 'on-demand',
+      zone: zones.length === 0 ? report.zone : `${machine.body.location}-${zones[0]}`,
+    }
+    return (['instanceType', 'capacityType', 'zone'] as const)
+      .filter((what) => report[what] !== truth[what])
+      .map((what) => ({ what: `its ${what} is said to be ${report[what]}, and is ${truth[what]}`, mostMs: 0 }))
+  }
+
+  #ofPods({ report, lifecycle }: Details): readonly Untruth[] {
+    const { objects } = this.#scene.fast.cluster.server
+    const pods = objects.of('pods').filter((pod) => nodeOf(pod) === report?.node)
+    const active = pods.filter((pod) => !isGoing(pod) && !hasEnded(pod)).length
+    const holds = lifecycle === undefined || lifecycle.status === 'silent' ? [] : (lifecycle.status?.drain?.on ?? [])
+    const gone = holds.filter(({ what }) => {
+      const [, first, second = first] = /^pod (\S+)|\(Pod=([^,)]+)/.exec(what) ?? []
+      return second !== undefined && !pods.some((pod) => second === `default/${metaOf(pod).name}`)
+    })
+    return [
+      ...(report?.node === undefined || report.pods === active
+        ? []
+        : [{ key: 'pods', what: `${report.pods} pods are said to be there, of ${active}`, mostMs: 0 }]),
+      ...gone.map(({ what }) => ({
+        what: `it is said to be held up by ${what}, which is not there`,
+        mostMs: mostBehindMs,
+      })),
+    ]
+  }
+
+  /** The command that has a node runs, or the node is given back. A paused loop gives nothing back. */
+  #ofCommand({ report }: Details): readonly Untruth[] {
+    const workflow = report?.command?.workflow
+    if (workflow === undefined || report?.pauses.length !== 0) return []
+    if (report.state.some((line) => line.includes('is being deleted')) || runningIds(this.#scene).has(workflow))
+      return []
+    return [{ what: `it is said to be disrupted by ${workflow}, which does not run`, mostMs: mostOldMs }]
+  }
+
+  #ofRemedies({ row, report, claim }: Details): readonly Untruth[] {
+    const isLeaving = claim?.metadata.deletionTimestamp !== undefined
+    const isHeld = row.hold !== undefined
+    const told = report?.remedies ?? []
+    return [
+      ...(told.some((remedy) => remedy.includes('node release')) && !isHeld
+        ? [{ what: 'it is said to be released, and nobody holds it', mostMs: mostBehindMs }]
+        : []),
+      ...(told.some((remedy) => remedy.includes('force-finish')) && !isLeaving
+        ? [{ what: 'its deletion is said to be finished, and it is not being deleted', mostMs: 0 }]
+        : []),
+    ]
+  }
+}
+
+const nodeOf = (pod: Json) => (pod as { readonly spec?: { readonly nodeName?: string } }).spec?.nodeName
+
+function hasEnded(pod: Json): boolean {
+  const { phase } = (pod as { readonly status?: { readonly phase?: string } }).status ?? {}
+  return phase === 'Succeeded' || phase === 'Failed'
 }
 
 /** Whether a cause can be seen in the objects themselves, where it can. */
@@ -83,6 +173,34 @@ function isSo(cause: Cause, { node, claim, pool, pods, now }: NodePicture): bool
       return !isTrue(conditions, 'Drifted')
     case 'rebooting':
       return isTrue(conditions, 'Rebooting')
+    default:
+      return true
+  }
+}
+
+/** The same of causes that pods, budgets, pauses and NodePools show, which change more often. */
+function isStillSo(cause: Cause, { claim, pool, pods, budgets, pauses, now }: NodePicture): boolean {
+  const moving = pods.filter((pod) => isActive(pod) && isReschedulable(pod))
+  switch (cause.kind) {
+    case 'pdb':
+    case 'several-pdbs':
+      return pods.some((pod) => podName(pod) === cause.pod && evictionBlockedBy(pod, budgets, now) !== undefined)
+    case 'paused':
+      return pauses.inForce.length > 0
+    case 'consolidation-disabled':
+      return pool?.disruption.consolidateAfter === 'Never'
+    case 'only-when-empty':
+      return pool?.disruption.consolidationPolicy === 'WhenEmpty' && moving.length > 0
+    case 'not-consolidatable': {
+      const at = claim && pool && consolidatableAt(claim, pool)
+      return at === undefined || at > now
+    }
+    case 'empty':
+      return moving.length === 0
+    case 'not-empty':
+      return moving.length > 0
+    case 'pods-without-place':
+      return podsOf(cause).pods.some(({ name }) => pods.some((pod) => podName(pod) === name))
     default:
       return true
   }

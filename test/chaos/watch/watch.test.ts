@@ -1,138 +1,37 @@
 import { expect, test } from 'vitest'
-import { decodePod } from '../../../activities/kubernetes/cache/decode-pod.ts'
-import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { type ResourceName, resourcePath } from '../../../activities/kubernetes/client/resources.ts'
-import { podFingerprint } from '../../../activities/scheduler-thread/pod-fingerprint.ts'
-import { formatWaitingClass } from '../../../api/waiting-pods.ts'
-import {
-  formatLastPass,
-  formatVerdict,
-  lastPassKey,
-  verdictMapName,
-  verdictShard,
-} from '../../../core/disruption/verdicts/verdict.ts'
+import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { formatPause, type LoopName } from '../../../core/pauses/pauses.ts'
-import type { WaitingClass } from '../../../core/scheduling/explain/waiting-classes.ts'
-import { waitingKey } from '../../../core/scheduling/explain/waiting-classes.ts'
-import { nodeClass } from '../../applied-objects.ts'
-import { claimJson, condition, nodeJson, podJson } from '../../fakes/objects.ts'
+import { claimJson, nodeJson } from '../../fakes/objects.ts'
 import { metaOf } from '../../fast/kubernetes/api/objects.ts'
-import { FastWorld } from '../../fast/world/fast-world.ts'
-import { passing } from '../../fast/world/passing.ts'
-import { serversOf } from '../../fast/world/simulated-servers.ts'
-import { World } from '../../world.ts'
-import { poolObject, workloadObjects } from '../objects.ts'
-import { type ChaosPlan, planOf } from '../plan.ts'
-import { Scene, wait } from '../scene.ts'
-import { Watch } from './watch.ts'
-
-const plan: ChaosPlan = {
-  ...planOf(1),
-  workloads: [{ name: 'work-0', replicas: 1, cpu: 250 }],
-  pools: [{ ...(planOf(1).pools[0] as ChaosPlan['pools'][number]), name: 'default', budget: '1', cpuLimit: 8 }],
-}
-const longMs = 130_000
-const ready = ['Launched', 'Registered', 'Initialized'].map((type) => condition(type))
-const disrupted = (reason = 'Empty') => ({
-  status: { conditions: [...ready, condition('DisruptionReason', 'True', 0, reason)] },
-})
-
-/** What a test does in a world without Joiner: as somebody else, and by requests that only Joiner makes. */
-interface Stage {
-  readonly scene: Scene
-  readonly put: (resource: ResourceName, object: Json) => void
-  readonly edit: (resource: ResourceName, name: string, change: Json, namespace?: string) => void
-  readonly joiner: Scene['fast']['cluster']['client']
-}
-
-/** A node that is ready, with a pod that runs. */
-function nodeWithPod({ put }: Stage, name: string): void {
-  put('nodeclaims', claimJson(name, { status: { nodeName: `aks-${name}`, conditions: ready } }))
-  put('nodes', {
-    kind: 'Node',
-    ...nodeJson(name, { metadata: { annotations: { 'kwok.x-k8s.io/node': 'fake' }, ownerReferences: [] } }),
-  })
-  put('pods', podJson(`pod-${name}`, name, { metadata: { ownerReferences: [] } }))
-}
-
-/** A VM whose tags name a NodeClaim that is gone. */
-/** The plan's objects, and a process of Joiner. */
-async function begin(scene: Scene): Promise<void> {
-  await scene.world.apply(
-    nodeClass(),
-    ...plan.pools.map((pool) => poolObject({ ...pool, revision: 0 })),
-    ...plan.workloads.flatMap(workloadObjects),
-  )
-  scene.world.startJoiner('joiner-0')
-}
-
-async function lostVm({ scene }: Stage): Promise<void> {
-  const arm = await scene.world.arm()
-  await arm.plantVm('aks-a', { 'karpenter.azure.com_cluster': 'local', 'joiner.sh_nodeclaim-uid': 'gone' })
-  await arm.close()
-  // Joiner would delete it.
-  scene.world.startJoiner('joiner-0')
-  scene.fast.cut('joiner-0', 'azure', 60 * 60_000)
-  await wait(30 * 60_000)
-}
-
-/** A pod waits, a NodePool has room for it, and Joiner, which is cut off from the cluster, has said this of it. */
-async function said(stage: Stage, what: Pick<WaitingClass, 'state' | 'cause' | 'finding'>): Promise<void> {
-  const { scene, put, edit } = stage
-  const { world, fast } = scene
-  await world.apply(
-    nodeClass(),
-    ...plan.pools.map((pool) => poolObject({ ...pool, revision: 0 })),
-    ...plan.workloads.flatMap(workloadObjects),
-  )
-  for (const [resource, name] of [
-    ['nodepools', 'default'],
-    ['aksnodeclasses', 'default'],
-  ] as const)
-    edit(resource, name, { status: { conditions: [condition('Ready')] } })
-  world.startJoiner('joiner-0')
-  fast.cut('joiner-0', 'kubernetes', 60 * 60_000)
-  await wait(30_000)
-  for (const pod of fast.cluster.server.objects.of('pods'))
-    put('configmaps', {
-      metadata: { name: 'joiner-waiting-pods', namespace: 'joiner' },
-      data: {
-        [waitingKey(podFingerprint(decodePod(pod)), what.state)]: formatWaitingClass({
-          ...what,
-          pods: [`default/${metaOf(pod).name}`],
-          count: 1,
-          sinceMs: scene.nowMs,
-          plannedOn: [],
-          funnel: [],
-          remedies: [],
-        }),
-      },
-    })
-  await wait(15 * 60_000)
-}
-
-/** Joiner, which is cut off from the cluster, has said of a node that nobody disrupts that its owner forbids that. */
-async function saidOfNode(stage: Stage): Promise<void> {
-  const { scene, put } = stage
-  nodeWithPod(stage, 'a')
-  scene.world.startJoiner('joiner-0')
-  scene.fast.cut('joiner-0', 'kubernetes', 60 * 60_000)
-  const since = new Date(scene.nowMs).toISOString()
-  const moves = [{ methods: ['drift'], outcome: 'blocked', cause: { kind: 'do-not-disrupt' } } as const]
-  const verdict = formatVerdict({ nodeClaim: 'a', nodePool: 'default', since, moves })
-  const lastPass = formatLastPass({ atMs: scene.nowMs + 10 * 60_000, commands: 0 })
-  for (const [shard, data] of [
-    [verdictShard('a'), { a: verdict }],
-    [0, { [lastPassKey]: lastPass }],
-  ] as const)
-    put('configmaps', { metadata: { name: verdictMapName(shard), namespace: 'joiner' }, data })
-  await wait(15 * 60_000)
-}
+import { poolObject } from '../objects.ts'
+import { wait } from '../scene.ts'
+import {
+  begin,
+  cutOff,
+  disrupted,
+  longMs,
+  lostVm,
+  nodeWithPod,
+  pool,
+  ready,
+  type Stage,
+  said,
+  saidOfNode,
+  seen,
+} from './stage.ts'
 
 /** Somebody pauses a loop. */
 function pause({ put, scene }: Stage, loop: LoopName): void {
   const metadata = { name: 'joiner-pauses', namespace: 'joiner' }
   put('configmaps', { metadata, data: { [loop]: formatPause({ reason: 'test', sinceMs: scene.nowMs }) } })
+}
+
+/** A node that a command takes, and the one that comes in its place. */
+function replaced({ put, edit, ...stage }: Stage): void {
+  for (const name of ['a', 'b']) nodeWithPod({ put, edit, ...stage }, name)
+  put('nodepools', poolObject({ ...pool, revision: 0 }))
+  edit('nodeclaims', 'a', { ...disrupted(), metadata: { annotations: { 'joiner.sh/disruption-command': 'c' } } })
+  edit('nodeclaims', 'b', { metadata: { annotations: { 'joiner.sh/replacement-for': 'c' } } })
 }
 
 const protectedPod = { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } }
@@ -162,6 +61,12 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
     await wait(longMs)
     await stage.joiner.delete(resourcePath('nodeclaims', 'a'))
   },
+  'node deleted for a lost replacement': async (stage) => {
+    replaced(stage)
+    stage.scene.fast.cluster.remove('nodes', 'aks-b')
+    await wait(longMs)
+    await stage.joiner.delete(resourcePath('nodeclaims', 'a'))
+  },
   'disrupted in a hold': async (stage) => {
     nodeWithPod(stage, 'a')
     stage.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/hold-until': 'released' } } })
@@ -185,11 +90,10 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
       stage.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/disruption-command': command } } })
   },
   'marked without a command': async (stage) => {
+    // Joiner would release it.
+    await cutOff(stage.scene)
     nodeWithPod(stage, 'a')
     stage.edit('nodeclaims', 'a', disrupted())
-    // Joiner would release it.
-    stage.scene.world.startJoiner('joiner-0')
-    stage.scene.fast.cut('joiner-0', 'kubernetes', 60 * 60_000)
     await wait(7 * 60_000)
   },
   'VM without a NodeClaim': lostVm,
@@ -211,8 +115,8 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
     for (const name of ['a', 'b']) nodeWithPod(stage, name)
     for (const name of ['a', 'b']) stage.edit('nodeclaims', name, disrupted())
   },
-  'account of a node': saidOfNode,
-  'account of a lifecycle': async ({ scene, edit }) => {
+  'account of a node': (stage) => saidOfNode(stage),
+  'account of a node, account of a lifecycle': async ({ scene, edit }) => {
     await begin(scene)
     await wait(3 * 60_000)
     scene.fast.cut('joiner-0', 'kubernetes', 60 * 60_000)
@@ -247,8 +151,20 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
   },
 }
 
+test('the watch names a commit that another process finishes though the budget has gone', async () => {
+  const wrong = await seen(async (stage) => {
+    nodeWithPod(stage, 'a')
+    stage.edit('nodeclaims', 'a', disrupted())
+    await stage.scene.edit('default', { budget: '0' })
+    await wait(1000)
+    stage.scene.startedMs = stage.scene.nowMs
+    stage.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/disruption-command': 'c' } } })
+  })
+  expect(wrong.map(({ kind }) => kind)).toEqual(['budget'])
+})
+
 test.each(Object.entries(acts))('the watch names it: %s', async (kind, act) => {
-  expect(await seen(act)).toEqual([kind])
+  expect((await seen(act)).map((one) => one.kind)).toEqual(kind.split(', '))
 })
 
 const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
@@ -280,7 +196,13 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
     await lostVm(stage)
   },
   'a VM of an earlier NodeClaim, for which another stands': async (stage) => {
-    stage.put('nodeclaims', claimJson('a', { metadata: { annotations: { 'joiner.sh/adopted-from': 'gone' } } }))
+    const labels = {
+      'karpenter.sh/nodepool': 'default',
+      'node.kubernetes.io/instance-type': 'Standard_D2s_v5',
+      'karpenter.sh/capacity-type': 'on-demand',
+    }
+    const metadata = { uid: '0a0a0a0a', labels, annotations: { 'joiner.sh/adopted-from': 'gone' } }
+    stage.put('nodeclaims', claimJson('a', { metadata }))
     await lostVm(stage)
   },
   'a VM that somebody else ended': (stage) => {
@@ -294,6 +216,23 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
     await wait(longMs)
     stage.edit('nodeclaims', 'a', disrupted('Unhealthy'))
   },
+  'a node that goes for one that is there': async (stage) => {
+    replaced(stage)
+    await wait(longMs)
+    await stage.joiner.delete(resourcePath('nodeclaims', 'a'))
+  },
+  'a node that goes for one whose Node went a moment ago': async (stage) => {
+    replaced(stage)
+    await wait(longMs)
+    stage.scene.fast.cluster.remove('nodes', 'aks-b')
+    await stage.joiner.delete(resourcePath('nodeclaims', 'a'))
+  },
+  'a commit that is finished by the process that began it, after its budget went': async (stage) => {
+    nodeWithPod(stage, 'a')
+    stage.edit('nodeclaims', 'a', disrupted())
+    await stage.scene.edit('default', { budget: '0' })
+    stage.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/disruption-command': 'c' } } })
+  },
   'a pod that is protected since a moment ago': async (stage) => {
     nodeWithPod(stage, 'a')
     stage.edit('pods', 'pod-a', protectedPod, 'default')
@@ -301,9 +240,8 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
     stage.edit('nodeclaims', 'a', disrupted())
   },
   'a node that is said to stay for what is so': async (stage) => {
-    const said = saidOfNode(stage)
-    stage.edit('nodeclaims', 'a', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } })
-    await said
+    const annotations = { 'karpenter.sh/do-not-disrupt': 'true' }
+    await saidOfNode(stage, { change: () => stage.edit('nodeclaims', 'a', { metadata: { annotations } }) })
   },
   'a pod that is said to wait for what is so': (stage) => {
     stage.scene.wasRefused = true
@@ -321,25 +259,3 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
 test.each(Object.entries(allowed))('the watch says nothing of %s', async (_, act) => {
   expect(await seen(act)).toEqual([])
 })
-
-/** Kinds of what the watch finds wrong. */
-async function seen(act: (stage: Stage) => void | Promise<void>): Promise<readonly string[]> {
-  return passing(async () => {
-    const fast = await FastWorld.start({ seed: 1 })
-    const world = new World(serversOf(fast))
-    const scene = new Scene(plan, { fast, world }, () => {})
-    const watch = new Watch(scene)
-    try {
-      await act({
-        scene,
-        put: (resource, object) => fast.cluster.put(resource, object),
-        edit: (resource, name, change, namespace) => fast.cluster.edit(resource, name, change, namespace),
-        joiner: fast.cluster.client,
-      })
-    } finally {
-      watch.stop()
-      await world.stop()
-    }
-    return watch.wrong.map(({ kind }) => kind)
-  })
-}

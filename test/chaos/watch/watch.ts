@@ -16,12 +16,8 @@ import { Brakes } from './brakes.ts'
 import { Joins } from './joins.ts'
 import { isBarred, owningUids, poolOf, resolved } from './lost-vms.ts'
 import { type Condition, isGoing, isTrue } from './objects-seen.ts'
-
-/** Something that must not be. Shorter forms of a plan have to be wrong in the same `kind`. */
-export interface Wrong {
-  readonly kind: string
-  readonly what: string
-}
+import { Replacements } from './replacements.ts'
+import type { Wrong } from './wrong.ts'
 
 interface PodSeen extends Json {
   readonly spec?: { readonly nodeName?: string }
@@ -63,6 +59,7 @@ export class Watch {
   readonly #brakes: Brakes
   readonly #joins: Joins
   readonly #accounts: Accounts
+  readonly #replacements: Replacements
   /** Foreign VMs that were seen. */
   readonly #foreignVms = new Set<string>()
   readonly #orphans = new Map<string, number>()
@@ -78,6 +75,7 @@ export class Watch {
     this.#brakes = new Brakes(cluster.server)
     this.#joins = new Joins(scene)
     this.#accounts = new Accounts(scene)
+    this.#replacements = new Replacements(scene)
     const timer = SimulatedProcess.outside(() => setInterval(() => void this.#look(), lookMs))
     this.#stops = [
       () => clearInterval(timer),
@@ -102,10 +100,7 @@ export class Watch {
     etcd.backUp(nowMs, () => this.#scene.state)
     this.#brakes.look(nowMs)
     const claims = this.#claims()
-    const { ofPods, ofNodes, ofLives } = await this.#accounts.look()
-    for (const untrue of ofPods) this.note('account', untrue)
-    for (const untrue of ofNodes) this.note('account of a node', untrue)
-    for (const untrue of ofLives) this.note('account of a lifecycle', untrue)
+    for (const { kind, what } of await this.#accounts.look()) this.note(kind, what)
     const ofPools = Map.groupBy(claims, poolOf)
     this.#noteSizes(new Map([...ofPools].map(([pool, own]) => [pool, own.length])))
     // No copies: of all that Azure has two fields are looked at, each ten seconds.
@@ -193,7 +188,13 @@ export class Watch {
     const { cluster } = this.#scene.fast
     if (verb === 'evict') return this.#scene.count('evictions asked for')
     if (verb !== 'get' && verb !== 'list') this.#lookAtForeign(path)
-    if (verb === 'delete' && path.includes('/nodeclaims/')) this.#lookAtProtected(path)
+    if (verb === 'delete' && path.includes('/nodeclaims/')) {
+      this.#lookAtProtected(path)
+      const lost = this.#scene.isCalmFor(actMs)
+        ? this.#replacements.lostFor(path, this.#scene.nowMs - actMs)
+        : undefined
+      if (lost !== undefined) this.note('node deleted for a lost replacement', `${path}, ${lost}`)
+    }
     if (verb !== 'delete' || !path.includes('/pods/')) return
     const pod = cluster.server.objects.find(path)
     const { nodeName = '' } = (pod?.['spec'] ?? {}) as { readonly nodeName?: string }
@@ -266,6 +267,7 @@ export class Watch {
     const { name } = metaOf(object)
     if (before !== undefined && hasKubelet(before) && !hasKubelet(object)) this.#lookAtEndedVm(name)
     if (type === 'DELETED' && this.#scene.foreign.nodes.has(name)) this.note('foreign Node is gone', name)
+    if (type === 'DELETED') this.#replacements.nodeGone(name)
   }
 
   #changedClaim({ object, before, type }: Change): void {
@@ -274,10 +276,16 @@ export class Watch {
     const [stamp, former] = [object, before].map((one) => one && metaOf(one).annotations?.[traceKeys.stamp])
     if (stamp !== undefined && former !== undefined && stamp !== former)
       this.note('taken from its command', `${metaOf(object).name}, ${former}, by ${stamp}`)
-    if (type === 'DELETED' || !isDisrupted(object) || (before !== undefined && isDisrupted(before))) return
-    this.#scene.count('nodes disrupted')
-    this.#lookAtBudget(poolOf(object))
     const since = this.#scene.nowMs - staleMs
+    if (type === 'DELETED' || !isDisrupted(object)) return
+    // What a commit that was cut off had begun is finished by a process that knows the budgets of now.
+    if (before !== undefined && isDisrupted(before)) {
+      if (stamp !== undefined && former === undefined)
+        this.#lookAtBudget(poolOf(object), Math.max(since, this.#startMs))
+      return
+    }
+    this.#scene.count('nodes disrupted')
+    this.#lookAtBudget(poolOf(object), since)
     const { name } = metaOf(object)
     if (this.#brakes.isPaused('disruption', since)) this.note('disrupted in a pause', name)
     if (this.#brakes.isHeld(object, since)) this.note('disrupted in a hold', name)
@@ -295,10 +303,14 @@ export class Watch {
       this.note('made in a pause', name)
   }
 
-  /** How many nodes are disrupted together, by commands that were committed. */
-  #lookAtBudget(pool: string): void {
+  /** Since when whoever writes has run; where there are two processes it may be either. */
+  get #startMs(): number {
+    return this.#scene.plan.replicas > 1 ? 0 : this.#scene.startedMs
+  }
+
+  /** How many nodes are disrupted together, by commands that were committed. `since`: what was allowed since then counts as well, epoch ms. */
+  #lookAtBudget(pool: string, since: number): void {
     const disrupted = this.#claims().filter((claim) => poolOf(claim) === pool && isDisrupted(claim))
-    const since = this.#scene.nowMs - staleMs
     const sizes = this.#sizes.filter(({ atMs }) => atMs >= since).map(({ ofPools }) => ofPools.get(pool) ?? 0)
     const most = Math.max(disrupted.length, ...sizes)
     const rules = this.#scene.rulesSince(pool, since)
