@@ -3,9 +3,7 @@ import type { KubernetesClient } from '../../../activities/kubernetes/client/cli
 import { metaOf } from '../../fast/kubernetes/api/objects.ts'
 import type { Scene } from '../scene.ts'
 import { detailsOfNode, type Said, saidOf, statusOf, whyNode, whyPod } from './answers.ts'
-
-/** How often somebody asks who has no right to read a part, or gets no answer for it. */
-const everyNth = 3
+import { everyNth } from './wrong.ts'
 
 /** What a command says of a NodeClaim or pod of that name, where this client reads the cluster; undefined: there is none. */
 type Ask = (scene: Scene, name: string, client: KubernetesClient) => Promise<Said | undefined>
@@ -40,8 +38,8 @@ export class GapAccounts {
   async look(): Promise<readonly string[]> {
     const { fast, api } = this.#scene
     this.#looks += 1
-    if (this.#looks % everyNth !== 0 || api.isTroubled) return []
-    return fast.temporal.isAway ? this.#withoutTemporal() : this.#withoutPart(this.#looks / everyNth)
+    if (this.#looks % everyNth.gap !== 0 || api.isTroubled) return []
+    return fast.temporal.isAway ? this.#withoutTemporal() : this.#withoutPart(this.#looks / everyNth.gap)
   }
 
   /** One of the things that a command asks for is refused. */

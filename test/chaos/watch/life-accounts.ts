@@ -4,12 +4,13 @@ import { metaOf } from '../../fast/kubernetes/api/objects.ts'
 import type { Scene } from '../scene.ts'
 import { nodeFactsOf } from './answers.ts'
 import { mostBehindMs, rowUntruths, runningIds } from './row-untruths.ts'
-import { Lasting, type Untruth } from './wrong.ts'
+import { everyNth, Lasting, type Untruth } from './wrong.ts'
 
 /** Holds what `joiner node list` says at a time of all nodes against the objects that there are then. */
 export class LifeAccounts {
   readonly #scene: Scene
   readonly #lasting = new Lasting()
+  #looks = 0
 
   constructor(scene: Scene) {
     this.#scene = scene
@@ -22,6 +23,8 @@ export class LifeAccounts {
 
   /** Returns what has not been so for too long. */
   async look(): Promise<readonly string[]> {
+    this.#looks += 1
+    if (this.#lasting.subjects.length === 0 && this.#looks % everyNth.list !== 1) return []
     const { facts } = await nodeFactsOf(this.#scene)
     const rows = nodeRows(facts, this.#scene.nowMs)
     const running = runningIds(this.#scene)

@@ -13,7 +13,7 @@ import type { Scene } from '../scene.ts'
 import { detailsOfNode } from './answers.ts'
 import { isGoing } from './objects-seen.ts'
 import { rowUntruths, runningIds } from './row-untruths.ts'
-import { Lasting, type Untruth } from './wrong.ts'
+import { everyNth, Lasting, type Untruth } from './wrong.ts'
 
 /** How far what is said of a node may be behind: the cluster is evaluated each five minutes where nothing changes, and half a minute later it is said. */
 const mostBehindMs = 7 * 60_000
@@ -43,7 +43,8 @@ export class NodeAccounts {
     const names = this.#scene.fast.cluster.server.objects.of('nodeclaims').map((claim) => metaOf(claim).name)
     this.#lasting.keep(names)
     this.#looks += 1
-    const next = names[this.#looks % names.length]
+    const turn = this.#looks / everyNth.node
+    const next = Number.isInteger(turn) ? names[turn % names.length] : undefined
     const all = new Set([...this.#lasting.subjects, ...(next === undefined ? [] : [next])])
     return (await Promise.all([...all].map((name) => this.#lookAt(name)))).flat()
   }

@@ -76,7 +76,7 @@ export class PodAccounts {
       case 'planned':
         return this.#ofPlanned(pod, said)
       case 'unschedulable':
-        return [...this.#ofCause(pod, said), ...this.#ofFunnel(said)]
+        return [...this.#ofCause(pod, said), ...this.#ofFunnel(pod, said)]
       case 'held':
         return said.cause === 'paused' && !this.#isPaused()
           ? [{ what: 'provisioning is not paused', mostMs: mostBehindMs }]
@@ -111,16 +111,19 @@ export class PodAccounts {
     return [{ what: `NodePool ${roomy.name} has had room for its ${which} size for two minutes`, mostMs: 0 }]
   }
 
-  /** The funnel has a line for each NodePool. */
-  #ofFunnel({ funnel }: WaitingReport): readonly Untruth[] {
+  /** The funnel has a line for each NodePool but those that the pod's nodeSelector leaves out. */
+  #ofFunnel(pod: Json, { funnel }: WaitingReport): readonly Untruth[] {
     if (funnel.length === 0) return []
     const named = funnel.map((line) => /^NodePool (\S+):/.exec(line)?.[1] ?? line)
-    const pools = this.#objects('nodepools')
+    const ready = this.#objects('nodepools')
       .filter((pool) => !isGoing(pool) && isTrue(pool, 'Ready'))
       .map((pool) => metaOf(pool).name)
+    const possible = this.#poolsOf(pod).map(({ name }) => name)
     return [
-      ...named.filter((name) => !pools.includes(name)).map((name) => `there is no NodePool ${name} that is ready`),
-      ...pools.filter((name) => !named.includes(name)).map((name) => `nothing is said of NodePool ${name}`),
+      ...named.filter((name) => !ready.includes(name)).map((name) => `there is no NodePool ${name} that is ready`),
+      ...ready
+        .filter((name) => possible.includes(name) && !named.includes(name))
+        .map((name) => `nothing is said of NodePool ${name}`),
     ].map((what) => ({ what, mostMs: mostBehindMs }))
   }
 

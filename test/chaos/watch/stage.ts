@@ -133,7 +133,7 @@ export async function saidOfNode(stage: Stage, { move = forbidden, change = () =
   const keep = (shard: number, data: Json) =>
     put('configmaps', { metadata: { name: verdictMapName(shard), namespace: 'joiner' }, data })
   keep(verdictShard('a'), { a: verdict })
-  for (let minutes = 0; minutes < 15; minutes += 5) {
+  for (let minutes = 0; minutes < 20; minutes += 5) {
     keep(0, { [lastPassKey]: formatLastPass({ atMs: scene.nowMs, commands: 0 }) })
     await wait(5 * 60_000)
   }

@@ -10,10 +10,8 @@ import { type StatusAnswer, statusOf } from './answers.ts'
 import { owningUids, poolOf } from './lost-vms.ts'
 import { isGoing, isWaiting } from './objects-seen.ts'
 import { runningIds, runningOf } from './row-untruths.ts'
-import { Lasting, type Untruth } from './wrong.ts'
+import { everyNth, Lasting, type Untruth } from './wrong.ts'
 
-/** How often all is asked for while nothing that was said is untrue: it costs as much as all other accounts of a minute. */
-const everyNth = 4
 /** How far what planners write down of pods may be behind, what processes tell of themselves, and lists of Temporal's. */
 const mostBehindMs = 3 * 60_000
 /** How far what is written down of the last search for nodes to disrupt may be behind: it is made each five minutes. */
@@ -55,7 +53,7 @@ export class StatusAccounts {
   /** Returns what has not been so for too long. */
   async look(): Promise<readonly string[]> {
     this.#looks += 1
-    if (this.#lasting.subjects.length === 0 && this.#looks % everyNth !== 1) return []
+    if (this.#lasting.subjects.length === 0 && this.#looks % everyNth.status !== 1) return []
     this.#scene.count('accounts of all')
     const answer = await statusOf(this.#scene)
     const untrue = [

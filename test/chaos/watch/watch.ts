@@ -311,7 +311,7 @@ export class Watch {
   /** How many nodes are disrupted together, by commands that were committed. `since`: what was allowed since then counts as well, epoch ms. */
   #lookAtBudget(pool: string, since: number): void {
     const disrupted = this.#claims().filter((claim) => poolOf(claim) === pool && isDisrupted(claim))
-    const sizes = this.#sizes.filter(({ atMs }) => atMs >= since).map(({ ofPools }) => ofPools.get(pool) ?? 0)
+    const sizes = this.#sizes.map(({ ofPools }) => ofPools.get(pool) ?? 0)
     const most = Math.max(disrupted.length, ...sizes)
     const rules = this.#scene.rulesSince(pool, since)
     const allowed = Math.max(...rules.map(({ budget }) => resolved(budget, most)))
