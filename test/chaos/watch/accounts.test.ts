@@ -5,7 +5,7 @@ import { claimJson, podJson } from '../../fakes/objects.ts'
 import { wait } from '../scene.ts'
 import { GapAccounts } from './gap-accounts.ts'
 import { cutOff, disrupted, nodeWithPod, ready, type Stage, said, saidOfNode, seen } from './stage.ts'
-import { Lasting } from './wrong.ts'
+import { everyNth, Lasting } from './wrong.ts'
 
 const planned = { state: 'planned', finding: 'a node is to come' } as const
 
@@ -80,16 +80,16 @@ const hiding = {
   },
 }
 
-async function fiveLooks(accounts: GapAccounts): Promise<readonly string[]> {
+async function looksAt(accounts: GapAccounts): Promise<readonly string[]> {
   const looks: string[] = []
-  for (let look = 0; look < 5; look++) looks.push(...(await accounts.look()))
+  for (let look = 0; look < everyNth.gap; look++) looks.push(...(await accounts.look()))
   return looks
 }
 
 test('an answer that hides what it could not read is named', async () => {
   await seen(async ({ scene }) => {
     const accounts = new GapAccounts(scene, hiding)
-    const looks = await fiveLooks(accounts)
+    const looks = await looksAt(accounts)
     const path = '/api/v1/namespaces/joiner/configmaps/joiner-pauses'
     expect(looks).toEqual([`joiner status  does not say that ${path} could not be read`])
   })
@@ -99,7 +99,7 @@ test('an answer that is made without Temporal, and does not say so, is named', a
   await seen(async ({ scene }) => {
     const accounts = new GapAccounts(scene, hiding)
     scene.fast.temporal.leave(600_000)
-    const looks = await fiveLooks(accounts)
+    const looks = await looksAt(accounts)
     expect(looks).toEqual([
       'joiner status  answers as if Temporal were there',
       'joiner status  says that no disruption command is under way while Temporal is away',
