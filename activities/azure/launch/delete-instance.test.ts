@@ -51,6 +51,15 @@ describe('deleting the VM of a claim', () => {
     expect(cluster.names('secrets')).toEqual([secretName])
   })
 
+  test('of a claim whose deletion a restore of etcd took back is refused, though the cache has not heard of that', async () => {
+    const { azure, cluster, deletes } = world()
+    cluster.lag()
+    cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: null } })
+    await expect(deletes()).rejects.toThrow('metadata.deletionTimestamp is not set')
+    expect(azure.writes).toEqual([])
+    expect(cluster.names('secrets')).toEqual([secretName])
+  })
+
   test.each(foreign)('%s never deletes it; the claim reports it and keeps waiting', async (_, tags) => {
     const { azure, deletes, condition: of, reported } = world(goingClaim('a'), tags)
     await expect(ended(deletes())).rejects.toThrow('joiner node force-finish a --leave-vm')

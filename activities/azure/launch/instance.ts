@@ -173,7 +173,8 @@ export async function findInstance(deps: InstanceDeps, ref: ClaimRef): Promise<{
  */
 export async function deleteInstance(deps: InstanceDeps, ref: ClaimRef, signal: AbortSignal): Promise<DeletionOfVm> {
   const { isFirst } = activityScope()
-  const claim = await claimBeingDeleted(deps, ref)
+  // Live: a restore of etcd may have taken the deletion back while this process could not hear of it, and no VM comes back.
+  const claim = await claimBeingDeleted(deps, ref, liveClaim)
   await revokeBootstrapToken(deps.client, ref.uid)
   // For a claim that is gone the tag of its UID proves as much.
   const instance = instanceOf(deps, claim ?? ref)

@@ -34,10 +34,14 @@ export async function liveUnlessDeleting(deps: WriteDeps, ref: ClaimRef): Promis
 /**
  * Returns the claim of an irreversible step; undefined when it is gone. The step is refused for a claim that is not being deleted, whoever scheduled
  * it: Temporal decides when a step runs, the cluster whether (docs/temporal-access.md).
- * Errors: the claim is not being deleted, which is not tried again: its lifecycle evaluates the claim instead.
+ * `read`: how the claim is read. Errors: the claim is not being deleted, which is not tried again: its lifecycle evaluates the claim instead.
  */
-export async function claimBeingDeleted(deps: WriteDeps, ref: ClaimRef): Promise<NodeClaim | undefined> {
-  const claim = await liveUnlessDeleting(deps, ref)
+export async function claimBeingDeleted(
+  deps: WriteDeps,
+  ref: ClaimRef,
+  read = liveUnlessDeleting,
+): Promise<NodeClaim | undefined> {
+  const claim = await read(deps, ref)
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
     throw ApplicationFailure.nonRetryable(
       `NodeClaim ${ref.name}: metadata.deletionTimestamp is not set, so neither its pods nor its VM are touched; to end the node: kubectl delete nodeclaim ${ref.name}`,
