@@ -91,39 +91,6 @@ const realImmediate = setImmediate
 /** Resolves when promises have come to rest, without time passing. */
 export const nextTurn = () => new Promise<void>(realImmediate)
 
-/** Most steps in one turn of the event loop: what takes real time is answered in between. */
-const mostSteps = 100
-const rest = Promise.resolve()
-/** Lets ticks and promises come to rest, as Node does after each callback. Types do not have it; `virtual-clock.test.ts` notices if it goes. */
-const { _tickCallback: settleNow } = process as unknown as { readonly _tickCallback: () => void }
-
-/**
- * Calls `step` until it returns false, each time when promises have come to rest, in the same order as if each had a turn of the event loop. A turn costs
- * system calls, so it is left out while no immediate waits for one. Errors: those of `step`.
- */
-export function stepping(step: () => boolean, immediates: () => number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const turn = () => {
-      for (let left = mostSteps; ; left--) {
-        let next = 'end' as 'step' | 'turn' | 'end'
-        void rest.then(() => {
-          try {
-            if (step()) next = left > 0 && immediates() === 0 ? 'step' : 'turn'
-          } catch (error) {
-            reject(error instanceof Error ? error : new Error(String(error)))
-          }
-          // What the step's promises ask for comes after the next step.
-          if (next === 'turn') realImmediate(turn)
-        })
-        settleNow()
-        if (next === 'end') resolve()
-        if (next !== 'step') return
-      }
-    }
-    realImmediate(turn)
-  })
-}
-
 /** Lets promises and immediates come to rest, without time passing. */
 export async function settle(turns = 2): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await nextTurn()

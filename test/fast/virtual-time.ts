@@ -101,7 +101,6 @@ class Followers {
 export class VirtualTime implements Disposable {
   readonly clock: VirtualClock
   readonly #followers = new Followers()
-  readonly #immediates = new Set<object>()
   readonly #replaced: [object: object, name: string, descriptor: PropertyDescriptor][] = []
 
   constructor(nowMs: number) {
@@ -129,19 +128,6 @@ export class VirtualTime implements Disposable {
     this.#replace(globalThis, 'setInterval', (what: Callback, ms = 0, ...args: unknown[]) =>
       this.#interval(what, ms, args),
     )
-    const [realImmediate, realClear] = [setImmediate, clearImmediate]
-    this.#replace(globalThis, 'setImmediate', (what: Callback, ...args: unknown[]) => {
-      const immediate = realImmediate(() => {
-        this.#immediates.delete(immediate)
-        what(...args)
-      })
-      this.#immediates.add(immediate)
-      return immediate
-    })
-    this.#replace(globalThis, 'clearImmediate', (immediate: NodeJS.Immediate | undefined) => {
-      if (immediate !== undefined) this.#immediates.delete(immediate)
-      realClear(immediate)
-    })
     const clear = (timer: unknown) => {
       if (timer instanceof VirtualTimer) timer.close()
     }
@@ -158,11 +144,6 @@ export class VirtualTime implements Disposable {
       )
       return controller.signal
     })
-  }
-
-  /** Immediates that wait for a turn of the event loop. */
-  get immediates(): number {
-    return this.#immediates.size
   }
 
   [Symbol.dispose](): void {

@@ -1,4 +1,4 @@
-import { stepping } from '../virtual-clock.ts'
+import { nextTurn } from '../virtual-clock.ts'
 import type { FastWorld } from './fast-world.ts'
 import { areImportsUnderWay } from './imports.ts'
 
@@ -46,19 +46,14 @@ export async function passing<T>(work: () => T | Promise<T>, longestMs = usually
     outcome = settled
   })
   let endMs: number | undefined
-  const step = () => {
-    if (outcome !== undefined || current === undefined) return false
-    if (real > 0 || (loading > 0 && areImportsUnderWay())) return false
+  for (;;) {
+    await nextTurn()
+    if (outcome?.status === 'fulfilled') return outcome.value
+    if (outcome?.status === 'rejected') throw outcome.reason
+    if (current === undefined || real > 0 || (loading > 0 && areImportsUnderWay())) continue
     const { clock } = current.time
     endMs ??= clock.now() + longestMs
     current.throwFailures()
     if (!clock.step(endMs)) throw new Error(`the scenario does not end, and nothing more is due within ${longestMs} ms`)
-    return true
-  }
-  const immediates = () => current?.time.immediates ?? 0
-  for (;;) {
-    await stepping(step, immediates)
-    if (outcome?.status === 'fulfilled') return outcome.value
-    if (outcome?.status === 'rejected') throw outcome.reason
   }
 }
