@@ -318,6 +318,8 @@ export async function bundleProgram(dir: string, without: readonly RegExp[] = []
     external: [...external, ...without],
     plugins: [filesBeside, changedPackages, celAhead, builtinsRequired, asciiChunks],
     tsconfig: false,
+    // A comment for each module, which each start would read.
+    experimental: { attachDebugInfo: 'none' },
   })
   const { output } = await bundled.write({
     dir,
