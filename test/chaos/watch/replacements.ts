@@ -24,12 +24,10 @@ export class Replacements {
    * Returns the replacement that is missing where a command is about to delete the first of its nodes. `knownMs`: what has been so since then everybody
    * knows, epoch ms.
    */
-  lostFor(path: string, knownMs: number): string | undefined {
-    const { objects } = this.#scene.fast.cluster.server
-    const claim = objects.find(path)
-    const command = claim && stampOf(claim)
-    if (claim === undefined || command === undefined || this.#hasToGo(claim)) return undefined
-    const claims = objects.of('nodeclaims')
+  lostFor(claim: Json, knownMs: number): string | undefined {
+    const command = stampOf(claim)
+    if (this.#hasToGo(claim)) return undefined
+    const claims = this.#scene.fast.cluster.server.objects.of('nodeclaims')
     // Once one of them goes, its pods need what there is.
     if (claims.some((one) => isGoing(one) && stampOf(one) === command)) return undefined
     const lost = claims.find((one) => {

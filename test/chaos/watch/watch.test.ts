@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { formatPause, type LoopName } from '../../../core/pauses/pauses.ts'
-import { claimJson, nodeJson } from '../../fakes/objects.ts'
+import { at, claimJson, nodeJson } from '../../fakes/objects.ts'
 import { metaOf } from '../../fast/kubernetes/api/objects.ts'
 import { poolObject } from '../objects.ts'
 import { wait } from '../scene.ts'
@@ -225,6 +225,14 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
     replaced(stage)
     await wait(longMs)
     stage.scene.fast.cluster.remove('nodes', 'aks-b')
+    await stage.joiner.delete(resourcePath('nodeclaims', 'a'))
+  },
+  'a node whose lifecycle is cancelled, with a protected pod and a replacement that is lost': async (stage) => {
+    replaced(stage)
+    stage.edit('pods', 'pod-a', protectedPod, 'default')
+    stage.scene.fast.cluster.remove('nodes', 'aks-b')
+    await wait(longMs)
+    stage.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/cancelled-at': at(0) } } })
     await stage.joiner.delete(resourcePath('nodeclaims', 'a'))
   },
   'a commit that is finished by the process that began it, after its budget went': async (stage) => {

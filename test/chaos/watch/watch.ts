@@ -188,13 +188,7 @@ export class Watch {
     const { cluster } = this.#scene.fast
     if (verb === 'evict') return this.#scene.count('evictions asked for')
     if (verb !== 'get' && verb !== 'list') this.#lookAtForeign(path)
-    if (verb === 'delete' && path.includes('/nodeclaims/')) {
-      this.#lookAtProtected(path)
-      const lost = this.#scene.isCalmFor(actMs)
-        ? this.#replacements.lostFor(path, this.#scene.nowMs - actMs)
-        : undefined
-      if (lost !== undefined) this.note('node deleted for a lost replacement', `${path}, ${lost}`)
-    }
+    if (verb === 'delete' && path.includes('/nodeclaims/')) this.#lookAtDeletion(path)
     if (verb !== 'delete' || !path.includes('/pods/')) return
     const pod = cluster.server.objects.find(path)
     const { nodeName = '' } = (pod?.['spec'] ?? {}) as { readonly nodeName?: string }
@@ -222,12 +216,17 @@ export class Watch {
     return text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text)
   }
 
-  /** A command deletes no NodeClaim with a pod that somebody protects, if it could know. */
-  #lookAtProtected(path: string): void {
+  /** A command deletes no NodeClaim with a pod that somebody protects, if it could know, nor for a replacement that is lost. */
+  #lookAtDeletion(path: string): void {
     const claim: ClaimSeen | undefined = this.#scene.fast.cluster.server.objects.find(path)
-    if (claim === undefined || isGoing(claim) || metaOf(claim).annotations?.[traceKeys.stamp] === undefined) return
-    if (!isBoundByPods(claim) || !this.#scene.isCalmFor(actMs)) return
-    this.#noteProtected('node deleted with a protected pod', claim, this.#scene.nowMs - actMs)
+    const { [traceKeys.stamp]: command, [keys.cancelledAt]: cancelled } = (claim && metaOf(claim).annotations) ?? {}
+    if (claim === undefined || isGoing(claim) || command === undefined || !this.#scene.isCalmFor(actMs)) return
+    // Who cancels its lifecycle asks for its deletion, as kubectl delete nodeclaim does.
+    if (cancelled !== undefined) return
+    const knownMs = this.#scene.nowMs - actMs
+    if (isBoundByPods(claim)) this.#noteProtected('node deleted with a protected pod', claim, knownMs)
+    const lost = this.#replacements.lostFor(claim, knownMs)
+    if (lost !== undefined) this.note('node deleted for a lost replacement', `${path}, ${lost}`)
   }
 
   #noteProtected(kind: string, { status, metadata }: ClaimSeen, sinceMs: number): void {
