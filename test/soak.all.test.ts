@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { FaultyWorld } from './faulty-world.ts'
-import { soak } from './soak/soak.ts'
+import { soak, soakStage } from './soak/soak.ts'
 
 let faulty: FaultyWorld
 
@@ -12,7 +12,7 @@ afterAll(() => faulty?.stop())
 
 // Longer ones with other seeds are `npm run soak`. This seed kills Joiner, Temporal and the API server, and has five faults of Azure.
 test('a minute of faults of all kinds: nothing is left, and nothing was made twice', async () => {
-  const report = await soak(faulty, { minutes: 1, seed: 6, endMs: 240_000, say: () => undefined })
+  const report = await soak(faulty, { stage: soakStage(6, 1), endMs: 240_000, say: () => undefined })
   console.log(JSON.stringify(report))
   expect(report.duplicates).toEqual([])
   expect(report.alarms).toEqual([])

@@ -1,13 +1,19 @@
+import { randomInt } from 'node:crypto'
 import { Command, InvalidArgumentError } from 'commander'
 import { circumstances, seconds, table } from '../../bench/report.ts'
+import { planOf } from '../chaos/plan.ts'
 import { exitSoon } from '../clusters/clean-up.ts'
 import { FaultyWorld } from '../faulty-world.ts'
-import { describe, scheduleOf } from './schedule.ts'
-import { type SoakReport, soak } from './soak.ts'
+import { describe } from './schedule.ts'
+import { type SoakReport, soak, soakStage } from './soak.ts'
+import { type Stage, stageOf } from './stage.ts'
 
 interface Options {
   readonly minutes: number
   readonly seed: number
+  readonly seeds: number
+  readonly new?: boolean
+  readonly chaos?: boolean
   readonly plan?: boolean
 }
 
@@ -23,30 +29,40 @@ await new Command('npm run soak --')
   )
   .option('--minutes <count>', 'how long', count, 20)
   .option('--seed <count>', 'what the troubles follow from', count, 1)
+  .option('--seeds <count>', 'how many seeds, from that one on, each on servers of its own', count, 1)
+  .option('--new', 'from a seed that is drawn at random, which is printed')
+  .option('--chaos', 'with clusters and troubles of npm run chaos, as far as real servers can have them')
   .option('--plan', 'only print what would happen when')
   .action(main)
   .parseAsync()
 
-async function main({ minutes, seed, plan = false }: Options): Promise<void> {
-  if (plan) {
-    for (const { atMs, trouble } of scheduleOf(seed, minutes * 60_000))
-      console.log(`${(atMs / 1000).toFixed(1).padStart(7)} s  ${describe(trouble)}`)
-    return
+async function main({ minutes, seed: given, seeds, new: isNew = false, chaos = false, plan = false }: Options) {
+  const first = isNew ? randomInt(1_000_000_000) : given
+  for (let seed = first; seed < first + seeds; seed++) {
+    const stage = chaos ? stageOf(planOf(seed), minutes * 60_000) : soakStage(seed, minutes)
+    if (plan) {
+      for (const { atMs, trouble } of stage.troubles)
+        console.log(`${(atMs / 1000).toFixed(1).padStart(7)} s  ${describe(trouble)}`)
+    } else await one(stage, `seed ${seed}`, minutes)
   }
+  if (!plan) exitSoon()
+}
+
+async function one(stage: Stage, name: string, minutes: number): Promise<void> {
   const startedAtMs = Date.now()
   const say = (text: string) => console.log(`${((Date.now() - startedAtMs) / 1000).toFixed(1).padStart(7)} s  ${text}`)
-  say('starting the servers')
+  say(`${name}: starting the servers`)
   const faulty = await FaultyWorld.startServers()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => void faulty.stop().finally(() => process.exit(130)))
+  const stop = () => void faulty.stop().finally(() => process.exit(130))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
   try {
-    const report = await soak(faulty, { minutes, seed, endMs: 300_000, say })
-    console.log(`\n${circumstances()}, seed ${seed}\n\n${asTable(report, minutes)}`)
-    for (const one of [...report.duplicates, ...report.alarms]) console.error(one)
+    const report = await soak(faulty, { stage, endMs: 300_000, say })
+    console.log(`\n${circumstances()}, ${name}\n\n${asTable(report, minutes)}`)
+    for (const wrong of [...report.duplicates, ...report.alarms]) console.error(wrong)
     if (report.duplicates.length + report.alarms.length > 0) process.exitCode = 1
   } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, stop)
     await faulty.stop()
-    exitSoon()
   }
 }
 

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { planOf } from '../chaos/plan.ts'
 import { kinds, scheduleOf } from './schedule.ts'
+import { stageOf } from './stage.ts'
 
 const minuteMs = 60_000
 
@@ -25,4 +27,18 @@ test('troubles come in order and within the time', () => {
   const times = scheduleOf(4, 5 * minuteMs).map(({ atMs }) => atMs)
   expect(times).toEqual([...times].sort((one, other) => one - other))
   expect(Math.max(...times)).toBeLessThan(5 * minuteMs)
+})
+
+test('a plan of chaos is played in less time, with what real servers can have of it', () => {
+  const stages = Array.from({ length: 20 }, (_, seed) => stageOf(planOf(seed + 1), 2 * minuteMs))
+  for (const { troubles, pools, workloads } of stages) {
+    expect(Math.max(...troubles.map(({ atMs }) => atMs))).toBeLessThan(2 * minuteMs)
+    for (const { trouble } of troubles) {
+      if (trouble.kind === 'drift') expect(pools).toContain(trouble.pool)
+      if (trouble.kind === 'scale') expect(workloads).toContain(trouble.workload)
+    }
+  }
+  const found = new Set(stages.flatMap(({ troubles }) => troubles.map(({ trouble }) => trouble.kind)))
+  for (const kind of ['kill', 'freeze', 'azure', 'scale', 'deleteObject', 'vm', 'pause', 'drift'])
+    expect(found).toContain(kind)
 })

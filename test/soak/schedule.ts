@@ -10,11 +10,11 @@ export type Trouble =
   | { readonly kind: 'freeze'; readonly forMs: number }
   | { readonly kind: 'azure'; readonly fault: Fault }
   | { readonly kind: 'throttleApi'; readonly forMs: number }
-  | { readonly kind: 'scale'; readonly workload: (typeof workloads)[number]; readonly replicas: number }
+  | { readonly kind: 'scale'; readonly workload: string; readonly replicas: number }
   | { readonly kind: 'deleteObject'; readonly of: 'nodes' | 'nodeclaims'; readonly draw: number }
   | { readonly kind: 'vm'; readonly action: 'delete' | 'evict'; readonly draw: number }
   | { readonly kind: 'pause'; readonly loop: 'provisioning' | 'disruption'; readonly forMs: number }
-  | { readonly kind: 'drift' }
+  | { readonly kind: 'drift'; readonly pool: string }
 
 export interface Planned {
   readonly atMs: number
@@ -32,7 +32,7 @@ const makers: Readonly<Record<string, Maker>> = {
   killApiServer: () => ({ kind: 'kill', process: 'kube-apiserver' }),
   freeze: (random) => ({ kind: 'freeze', forMs: random.between(2000, 15_000) }),
   throttleApi: (random) => ({ kind: 'throttleApi', forMs: random.between(1000, 6000) }),
-  drift: () => ({ kind: 'drift' }),
+  drift: () => ({ kind: 'drift', pool: 'general' }),
   pause: (random) => ({
     kind: 'pause',
     loop: random.pick(['provisioning', 'disruption'] as const),

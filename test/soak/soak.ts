@@ -6,10 +6,10 @@ import type { FaultyWorld } from '../faulty-world.ts'
 import { dated } from '../scenarios/dated.ts'
 import type { World } from '../world.ts'
 import { describe, type Planned, scheduleOf, type Trouble, workloads } from './schedule.ts'
+import type { Stage } from './stage.ts'
 
 export interface SoakOptions {
-  readonly minutes: number
-  readonly seed: number
+  readonly stage: Stage
   /** How long everything may take to go, when all troubles are over and nothing is asked for any more. */
   readonly endMs: number
   readonly say: (text: string) => void
@@ -37,20 +37,28 @@ const requirements = [
   { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand', 'spot'] },
 ]
 
-/**
- * Faults of all kinds at times that follow from the seed; then everything is scaled to zero. Errors: throws when something is left after
- * `endMs`.
- */
-export async function soak(faulty: FaultyWorld, { minutes, seed, endMs, say }: SoakOptions): Promise<SoakReport> {
+/** A NodePool that frees idle nodes, and faults of all kinds at times that follow from the seed. */
+export function soakStage(seed: number, minutes: number): Stage {
+  return {
+    objects: [
+      nodeClass(),
+      nodePool({ requirements, consolidateAfter: '5s' }),
+      ...workloads.map((name) => deployment({ name, apart: name === 'spread' })),
+    ],
+    pools: ['general'],
+    workloads,
+    troubles: scheduleOf(seed, minutes * 60_000),
+    keepsNodes: false,
+  }
+}
+
+/** Faults at their times; then everything is scaled to zero. Errors: throws when something is left after `endMs`. */
+export async function soak(faulty: FaultyWorld, { stage, endMs, say }: SoakOptions): Promise<SoakReport> {
   const { world } = faulty
+  const { objects, pools, workloads: names, troubles, keepsNodes } = stage
   faulty.startJoiner()
-  await world.apply(
-    nodeClass(),
-    nodePool({ requirements, consolidateAfter: '5s' }),
-    ...workloads.map((name) => deployment({ name, apart: name === 'spread' })),
-  )
-  await world.untilReady('general')
-  const troubles = scheduleOf(seed, minutes * 60_000)
+  await world.apply(...objects)
+  for (const pool of pools) await world.untilReady(pool)
   const weather = new Weather(faulty, say)
   let mostNodes = 0
   const ended = new AbortController()
@@ -66,7 +74,8 @@ export async function soak(faulty: FaultyWorld, { minutes, seed, endMs, say }: S
   say('all troubles are over: everything is scaled to zero')
   const endedAtMs = Date.now()
   await weather.clear()
-  for (const name of workloads) await world.scale(name, 0)
+  for (const name of names) await world.scale(name, 0)
+  if (keepsNodes) for (const pool of pools) await world.operator.kubectl(['delete', 'nodepool', pool, '--wait=false'])
   await world.untilNothingLeft(endMs)
   return {
     troubles: counted(troubles.map(({ trouble }) => nameOf(trouble))),
@@ -140,7 +149,7 @@ class Weather {
         return this.#later(trouble.forMs, () => world.loop(trouble.loop).signal(resumeSignal, dated()))
       case 'drift':
         this.#revision += 1
-        await world.operator.api('PATCH', '/apis/karpenter.sh/v1/nodepools/general', {
+        await world.operator.api('PATCH', `/apis/karpenter.sh/v1/nodepools/${trouble.pool}`, {
           spec: { template: { metadata: { labels: { revision: String(this.#revision) } } } },
         })
     }
