@@ -12,6 +12,14 @@ const planned = { state: 'planned', finding: 'a node is to come' } as const
 /** A pod of a NodePool that is there, and of one that is not. */
 const funnels = ['default', 'gone'].map((name) => `NodePool ${name}: 9 types; limits: none`)
 
+/** A node of a command that does not run, of which the answers have heard. */
+async function inCommand(stage: Stage): Promise<void> {
+  await cutOff(stage.scene)
+  nodeWithPod(stage, 'a')
+  stage.edit('nodeclaims', 'a', { ...disrupted(), metadata: { annotations: { 'joiner.sh/disruption-command': 'c' } } })
+  await wait(20 * 60_000)
+}
+
 /** What is said and is not so, a part of it, by what makes it so. */
 const untruths: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
   'neither a NodeClaim nor a Node has that name': (stage) => said(stage, { ...planned, plannedOn: ['gone-1'] }),
@@ -34,24 +42,8 @@ const untruths: Readonly<Record<string, (stage: Stage) => void | Promise<void>>>
     nodeWithPod(stage, 'a')
     await wait(10 * 60_000)
   },
-  [`it is said to be disrupted by ${disruptionCommandId(clusterName, 'c')}, which does not run`]: async (stage) => {
-    await cutOff(stage.scene)
-    nodeWithPod(stage, 'a')
-    stage.edit('nodeclaims', 'a', {
-      ...disrupted(),
-      metadata: { annotations: { 'joiner.sh/disruption-command': 'c' } },
-    })
-    await wait(20 * 60_000)
-  },
-  'no command is said to be under way, and a has one': async (stage) => {
-    await cutOff(stage.scene)
-    nodeWithPod(stage, 'a')
-    stage.edit('nodeclaims', 'a', {
-      ...disrupted(),
-      metadata: { annotations: { 'joiner.sh/disruption-command': 'c' } },
-    })
-    await wait(20 * 60_000)
-  },
+  [`it is said to be disrupted by ${disruptionCommandId(clusterName, 'c')}, which does not run`]: inCommand,
+  'no command is said to be under way, and a has one': inCommand,
   'the cluster was last evaluated at': async (stage) => {
     await cutOff(stage.scene)
     await wait(30 * 60_000)

@@ -10,7 +10,6 @@ import { everyNth, Lasting, type Untruth } from './wrong.ts'
 export class LifeAccounts {
   readonly #scene: Scene
   readonly #lasting = new Lasting()
-  #looks = 0
 
   constructor(scene: Scene) {
     this.#scene = scene
@@ -23,8 +22,7 @@ export class LifeAccounts {
 
   /** Returns what has not been so for too long. */
   async look(): Promise<readonly string[]> {
-    this.#looks += 1
-    if (this.#lasting.subjects.length === 0 && this.#looks % everyNth.list !== 1) return []
+    if (!this.#lasting.isDue(everyNth.list)) return []
     const { facts } = await nodeFactsOf(this.#scene)
     const rows = nodeRows(facts, this.#scene.nowMs)
     const running = runningIds(this.#scene)

@@ -39,7 +39,6 @@ const impossible: readonly Fault[] = [
 export class StatusAccounts {
   readonly #scene: Scene
   readonly #lasting = new Lasting()
-  #looks = 0
 
   constructor(scene: Scene) {
     this.#scene = scene
@@ -52,8 +51,7 @@ export class StatusAccounts {
 
   /** Returns what has not been so for too long. */
   async look(): Promise<readonly string[]> {
-    this.#looks += 1
-    if (this.#lasting.subjects.length === 0 && this.#looks % everyNth.status !== 1) return []
+    if (!this.#lasting.isDue(everyNth.status)) return []
     this.#scene.count('accounts of all')
     const answer = await statusOf(this.#scene)
     const untrue = [

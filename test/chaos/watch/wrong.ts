@@ -4,7 +4,7 @@ export interface Wrong {
   readonly what: string
 }
 
-/** All accounts together take 3 % of what a seed costs: one that has nothing untrue is looked at each so manieth minute. */
+/** All accounts together take some 4 % of what a seed costs: one that has nothing untrue is looked at each so manieth minute. */
 export const everyNth = { node: 4, list: 4, status: 8, gap: 8 } as const
 
 /** What is said, and is not so. */
@@ -19,10 +19,17 @@ export interface Untruth {
 /** Since when something has been said of each subject that is not so. */
 export class Lasting {
   readonly #since = new Map<string, ReadonlyMap<string, number>>()
+  #looks = 0
 
   /** Those of which something was said at their last looks. */
   get subjects(): readonly string[] {
     return [...this.#since.keys()]
+  }
+
+  /** Whether all have to be looked at now: each so manieth time, and each time while something is untrue. Counts the looks. */
+  isDue(nth: number): boolean {
+    this.#looks += 1
+    return this.subjects.length > 0 || this.#looks % nth === 1
   }
 
   /** Takes all that is untrue of a subject at a look. Returns what has been so at each of its looks for too long. */
