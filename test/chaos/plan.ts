@@ -51,22 +51,22 @@ export interface ChaosPlan {
 /** Between one trouble and the next, in ms: some come upon each other, and others find what rests. */
 const gaps = [
   { least: 500, most: 15_000 },
-  { least: 15_000, most: 120_000 },
+  { least: 15_000, most: 210_000 },
 ] as const
 
 /** Returns the plan of a seed; the same for the same seed. */
 export function planOf(seed: number): ChaosPlan {
   const random = new Random(seed * 7919 + 1)
-  // Most are small, and cost less.
-  const isSmall = random.chance(0.7)
-  const pools = Array.from({ length: random.between(1, isSmall ? 2 : 3) }, (_, at) => poolOf(random, `pool-${at}`))
-  const count = isSmall ? random.between(2, 4) : random.between(3, 12)
-  const workloads = Array.from({ length: count }, (_, at) => workloadOf(random, `work-${at}`, pools))
+  const size = sizeOf(random)
+  const pools = Array.from({ length: random.between(1, size.pools) }, (_, at) => poolOf(random, `pool-${at}`))
+  const workloads = Array.from({ length: random.between(1, size.workloads) }, (_, at) =>
+    workloadOf(random, `work-${at}`, { pools, mostReplicas: size.replicas }),
+  )
   const minutes = minutesOf(random, seed)
   return {
     seed,
     minutes,
-    replicas: random.chance(0.3) ? 2 : 1,
+    replicas: random.chance(0.2) ? 2 : 1,
     timing: {
       createMs: random.between(0, 30) * 1000,
       bootMs: random.between(1, 60) * 1000,
@@ -76,6 +76,13 @@ export function planOf(seed: number): ChaosPlan {
     workloads,
     timeline: timelineOf(random, seed, minutes * 60_000),
   }
+}
+
+/** How large a cluster may be: what a seed costs follows from its nodes, and most faults need one or two of them. */
+function sizeOf(random: Random): { readonly pools: number; readonly workloads: number; readonly replicas: number } {
+  const draw = random.below(10)
+  if (draw < 7) return { pools: 2, workloads: 2, replicas: 2 }
+  return draw < 9 ? { pools: 2, workloads: 4, replicas: 4 } : { pools: 3, workloads: 12, replicas: 4 }
 }
 
 /**
@@ -112,10 +119,14 @@ function poolOf(random: Random, name: string): PlannedPool {
   }
 }
 
-function workloadOf(random: Random, name: string, pools: readonly PlannedPool[]): PlannedWorkload {
+function workloadOf(
+  random: Random,
+  name: string,
+  { pools, mostReplicas }: { readonly pools: readonly PlannedPool[]; readonly mostReplicas: number },
+): PlannedWorkload {
   return {
     name,
-    replicas: random.between(0, 4),
+    replicas: random.between(0, mostReplicas),
     cpu: random.pick([250, 1000, 2500, 3500]),
     ...(random.chance(0.3) ? { pool: random.pick(pools).name } : {}),
     ...(random.chance(0.3) ? { spread: random.pick(['nodes', 'zones'] as const) } : {}),

@@ -283,7 +283,7 @@ const operators: readonly Maker[] = [
 /** What goes wrong, and what people do. */
 const makers = [...faults, ...operators]
 /** How many troubles most seeds have. */
-const troublesOfSeed = 30
+const troublesOfSeed = 20
 
 /**
  * Returns the trouble of a seed that comes so many troubles after its first. Seeds that follow each other take theirs from one pack of cards after the
