@@ -50,6 +50,12 @@ export class LifeRecord {
     return this.#facts
   }
 
+  /** Why the NodeClaim leaves, in words, once that is known. */
+  get leaves(): { readonly leaves?: string } {
+    const { went } = this.#facts
+    return went === undefined ? {} : { leaves: deathText(went) }
+  }
+
   /** Shows the facts and the latest outcomes, those of earlier runs among them, beside what the lifecycle does. */
   describe(doing: Omit<DetailedLife, 'nodeClaim' | 'facts' | 'outcomes'>): void {
     const outcomes = [...this.#past, ...this.#outcomes].slice(-mostOutcomes)

@@ -104,6 +104,7 @@ class Lifecycle {
       phase: this.#phase ?? 'Launching',
       sinceMs: this.#sinceMs,
       attempt: this.#attempt,
+      ...this.#record.leaves,
       waitingFor: this.#waitingFor,
       ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
       ...(this.#hold === undefined ? {} : { hold: this.#hold }),

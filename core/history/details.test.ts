@@ -80,7 +80,7 @@ describe('the details', () => {
       {
         phase: 'Draining',
         waitingFor: 'pods to leave the Node',
-        facts: { ...life.facts, went: { kind: 'expired', message: 'expired at X' } },
+        leaves: 'expired at X',
       },
       /^\*\*Draining since 2026-01-01T00:00:50Z: expired at X: pods to leave the Node\*\*\n[^]*kubectl get pods -A --field-selector spec.nodeName=aks-general-7kq2x/,
     ],

@@ -4,7 +4,7 @@ import { timeText } from '../values/time.ts'
 import { headlineText, notesOf, type OwnState, type Remedy, remediesOf, stateOfLifecycle } from './headline.ts'
 import type { LifeFacts } from './life.ts'
 import { oneLine } from './record.ts'
-import { birthText, deathText, offeringText, priceText } from './texts.ts'
+import { birthText, offeringText, priceText } from './texts.ts'
 import type { Moment } from './timeline.ts'
 
 export interface DetailedLife extends OwnState {
@@ -21,7 +21,7 @@ const longest = 500
 /** Returns the current details of a lifecycle as Markdown. Names and messages in it are escaped. */
 export function lifecycleDetails(life: DetailedLife): string {
   const { nodeClaim, facts, phase, waitingFor, refused, lastCapacityFailure, outcomes } = life
-  const state = stateOfLifecycle(nodeClaim, life, facts.went && deathText(facts.went))
+  const state = stateOfLifecycle(nodeClaim, life)
   const [, ...otherNotes] = notesOf(state)
   return [
     `**${plain(headlineText(state))}**`,

@@ -40,6 +40,8 @@ export interface OwnState {
   readonly phase: Phase
   /** Epoch ms. */
   readonly sinceMs: number
+  /** Why its NodeClaim leaves, in words; absent: it does not, or the lifecycle has not seen it yet. */
+  readonly leaves?: string
   /** What the lifecycle waits for, in words. */
   readonly waitingFor: string
   /** The hold on the NodeClaim at the last observation, in words. */
@@ -49,9 +51,9 @@ export interface OwnState {
   readonly drain?: DrainWaits
 }
 
-/** Returns the state of a node as its lifecycle describes it. `leaves`: why it leaves. */
-export function stateOfLifecycle(nodeClaim: string, own: OwnState, leaves?: string): NodeState {
-  const { phase, sinceMs, waitingFor, hold, lastCapacityFailure, drain } = own
+/** Returns the state of a node as its lifecycle describes it. */
+export function stateOfLifecycle(nodeClaim: string, own: OwnState): NodeState {
+  const { phase, sinceMs, leaves, waitingFor, hold, lastCapacityFailure, drain } = own
   const isComing = phase === 'Launching' || phase === 'Registering' || phase === 'Initializing'
   const { on = [] } = drain ?? {}
   return {

@@ -21,14 +21,9 @@ test.each<[string, Parameters<typeof stateOf>[0], string]>([
   [
     'why a node leaves comes first, with what it waits for',
     {
-      claim: leaving('2 pods leave'),
+      claim: leaving('2 pods leave', { 'joiner.sh/disruption-command': 'c1' }),
       node: { metadata: { creationTimestamp: '' }, isDisrupted: true, isProtected: true },
     },
-    'Draining since 2026-01-01T23:58:00Z: Underutilized: 2 pods leave',
-  ],
-  [
-    'the command that disrupts a node is named as Temporal names it',
-    { claim: leaving('2 pods leave', { 'joiner.sh/disruption-command': 'c1' }) },
     'Draining since 2026-01-01T23:58:00Z: Underutilized (command c1): 2 pods leave',
   ],
   [

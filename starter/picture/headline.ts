@@ -58,17 +58,13 @@ export function stateOf(
   }
 }
 
-/** Returns why a claim leaves or is about to. Who deleted it the claim does not say. */
+/** Returns why a claim leaves or is about to, in the words of its lifecycle. */
 function leavesFor(claim: LeavingClaim): string | undefined {
-  if (claim.metadata.deletionTimestamp !== undefined) {
-    const death = deathOf(claim)
-    if (death !== undefined && death.kind !== 'deleted') return deathText(death)
-    return conditionOf(claim.status.conditions, 'DisruptionReason')?.reason ?? 'deleted'
-  }
+  const death = deathOf(claim)
+  if (death !== undefined) return deathText(death)
   const announced = announcedDeath(claim)
-  if (announced?.kind === 'interrupted') return deathText(announced)
-  const reason = announced ? deathText(announced) : conditionOf(claim.status.conditions, 'DisruptionReason')?.reason
-  return reason && `${reason}: about to leave`
+  if (announced === undefined || announced.kind === 'interrupted') return announced && deathText(announced)
+  return `${deathText(announced)}: about to leave`
 }
 
 function odditiesOf({ metadata, notReady, isDisrupted, isProtected }: NodeStanding): readonly string[] {

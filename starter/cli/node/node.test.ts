@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { lifecycleDetails } from '../../../core/history/details.ts'
+import { unknownFacts } from '../../../core/history/record.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
 import { sampleClaim, sampleTime } from '../../../test/samples/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
@@ -32,7 +34,7 @@ describe('the list', () => {
   test('what waits stands first, with what failed and when it is tried again', () => {
     expect(plainText([[listTable(nodeRows(both, now), now)]]).split('\n')).toEqual([
       'NODECLAIM  NODE  NODEPOOL  PHASE        SINCE  ATTEMPT           WAITS FOR',
-      'n2-claim   n2    default   Terminating  9m     deleteInstance 7  deleted: the VM to be gone; last failure (again in 40s): AuthorizationFailed',
+      'n2-claim   n2    default   Terminating  9m     deleteInstance 7  deleted by somebody: the VM to be gone; last failure (again in 40s): AuthorizationFailed',
       'n1-claim   n1    default   Ready        1h     -                 HELD until released by ann, no reason given',
     ])
   })
@@ -121,6 +123,61 @@ test('what helps is what ends the cause, and by force at last; nothing where not
   ])
 })
 
+type Status = Exclude<NonNullable<LifecycleFacts['status']>, 'silent'>
+const started = { sinceMs: now - 540_000, attempt: 1 }
+const refusedEviction = {
+  what: 'evicting pod violates a PDB (Pod=shop/web-1, PodDisruptionBudget=[shop/web])',
+  sinceMs: now,
+}
+const announced = { ...leaving.metadata, annotations: { 'joiner.sh/interrupted': 'Preempt' } }
+const launching = sampleClaim('n2', { status: { conditions: [] } })
+
+// The NodeClaim may know less than its lifecycle, such as the Node's condition that a repair follows from.
+test.each<[string, typeof ready, Status]>([
+  ['rests', sampleClaim('n2'), { ...started, phase: 'Ready', waitingFor: 'a change' }],
+  ['launches', launching, { ...started, phase: 'Launching', waitingFor: 'a VM' }],
+  [
+    'launches after a refusal',
+    launching,
+    { ...started, phase: 'Launching', waitingFor: 'a VM', lastCapacityFailure: 'no room' },
+  ],
+  ['was deleted', leaving, { ...started, phase: 'Draining', waitingFor: 'pods', leaves: 'deleted by somebody' }],
+  ['was repaired', leaving, { ...started, phase: 'Draining', waitingFor: 'pods', leaves: 'repaired: Ready is False' }],
+  [
+    'was given up',
+    leaving,
+    { ...started, phase: 'Terminating', waitingFor: 'the VM', leaves: 'gave up: launch_timeout: no VM' },
+  ],
+  [
+    'is interrupted while a PodDisruptionBudget holds up its drain',
+    { ...leaving, metadata: announced },
+    {
+      ...started,
+      phase: 'Draining',
+      waitingFor: 'pods',
+      leaves: 'interrupted: Preempt',
+      drain: { on: [refusedEviction], more: 0 },
+    },
+  ],
+])('of a node that %s, the command says what Temporal says', (_, claim, status) => {
+  const lifecycle = lifecycleOf('n2', { phase: status.phase, status })
+  const [row] = nodeRows({ claims: [claim], lifecycles: [lifecycle] }, now)
+  if (row === undefined) throw new Error('no row')
+  const shown = lifecycleDetails({
+    ...status,
+    nodeClaim: claim.metadata.name,
+    facts: unknownFacts(now),
+    outcomes: [],
+  }).replaceAll(/[\\`]/g, '')
+  const [, helps = ''] = /\*\*What helps\*\*\n\n((?:- .*\n)+)/.exec(shown) ?? []
+  expect({
+    headline: row.headline,
+    remedies: detailsJson({ row, claim, lifecycle })
+      .remedies.map((remedy) => `- ${remedy}\n`)
+      .join(''),
+  }).toEqual({ headline: shown.split('\n')[0]?.replaceAll('**', ''), remedies: helps })
+})
+
 test('one node in full, by the name of the Node or of the NodeClaim', () => {
   const rows = nodeRows(both, now)
   const row = rowNamed(rows, 'n2')
@@ -129,7 +186,7 @@ test('one node in full, by the name of the Node or of the NodeClaim', () => {
   const events = [{ reason: 'RetryNow', message: 'started again', about: 'NodeClaim', at: now - 60_000, times: 2 }]
   const text = plainText(detailsDocument({ row, claim: leaving, lifecycle: terminating, events }, now))
   expect(text).toContain('NodeClaim n2-claim (Node n2) of NodePool default\n')
-  expect(text).toContain('  Terminating since 2026-01-01T00:51:00Z: deleted: the VM to be gone\n')
+  expect(text).toContain('  Terminating since 2026-01-01T00:51:00Z: deleted by somebody: the VM to be gone\n')
   expect(text).toContain('  deleteInstance, attempt 7, again in 40s: AuthorizationFailed\n')
   expect(text).toContain('  try at once: joiner node retry n2-claim\n')
   expect(text).toContain('joiner node force-finish n2-claim --reason WHY')

@@ -127,19 +127,20 @@ describe('a node and its claim', () => {
       'draining',
       {
         deletionTimestamp: created,
+        annotations: { 'joiner.sh/disruption-command': 'c1' },
         conditions: [
           { type: 'DisruptionReason', status: 'True', reason: 'Drifted' },
           { type: 'Drained', status: 'Unknown', message: 'waits for shop/web-1' },
         ],
       },
       'Draining',
-      'Drifted: waits for shop/web-1',
+      'Drifted (command c1): waits for shop/web-1',
     ],
     [
       'terminating',
       { deletionTimestamp: created, conditions: [{ type: 'InstanceTerminating', status: 'True' }] },
       'Terminating',
-      'deleted',
+      'deleted by somebody',
     ],
     [
       'interrupted',

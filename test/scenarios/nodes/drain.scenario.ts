@@ -144,7 +144,7 @@ test('what holds up a drain is named with its time everywhere, until the termina
     const found = await lifecycle(claim).query<LifecycleStatus>('status')
     return found.drain !== undefined && found
   })
-  expect(status.phase).toBe('Draining')
+  expect(status).toMatchObject({ phase: 'Draining', leaves: 'deleted by somebody' })
   for (const named of [byBudget, byAnnotation]) {
     expect(status.waitingFor).toMatch(named)
     expect(await details(claim)).toMatch(named)
