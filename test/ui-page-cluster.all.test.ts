@@ -85,7 +85,7 @@ describe('the page on a cluster', () => {
   test('tells the life of a node, decisions, cost, budgets and a plan', async () => {
     const key = await claimName()
     const node = await open(`#/nodes/${key}`)
-    for (const text of ['Launching', 'Ready', 'it exists for 2 pods', 'Initialized', 'default/inflate-'])
+    for (const text of ['Launching', 'Ready', 'came: for 2 pods', 'Initialized', 'default/inflate-'])
       expect(node).toContain(text)
     expect(await open('#/decisions')).toContain('for 2 pods')
     expect(await open('#/cost')).toMatch(/general\s+\$0\.0/)
