@@ -11,6 +11,7 @@ import {
 } from '../../test/samples/sample-objects.ts'
 import { plainText } from '../document/text.ts'
 import type { NodePicture } from '../picture/node-picture.ts'
+import { stillHeldUpBy } from './drain-story.ts'
 import { nodeDocument, nodeReport } from './node-report.ts'
 
 const now = Date.parse('2026-01-02T00:00:00Z')
@@ -96,5 +97,29 @@ describe('why node on a node that is being drained', () => {
     )
     expect(story({ pods: [] }).join('\n')).toContain('kubectl describe volumeattachment csi-1')
     expect(story({ pods: [], drain: { evicted: [] } }).join('\n')).not.toContain('force-finish')
+  })
+
+  it('takes of what its lifecycle waits for what the cluster still shows', () => {
+    const pods = [
+      running('web'),
+      running('guarded', { 'karpenter.sh/do-not-disrupt': 'true' }),
+      { ...running('going'), metadata: { ...running('going').metadata, deletionTimestamp: '2026-01-02T00:00:20Z' } },
+    ]
+    const budget = (pod: string) => `evicting pod violates a PDB (Pod=shop/${pod}, PodDisruptionBudget=[shop/web])`
+    const on = (...whats: readonly string[]) => whats.map((what) => ({ what, sinceMs: now }))
+    const still = (drain: NodePicture['drain'], ...whats: readonly string[]) =>
+      stillHeldUpBy({ on: on(...whats), more: 9 }, { ...facts, claim: draining, pods, ...(drain && { drain }) })
+    const kept = [
+      budget('web'),
+      'pod shop/guarded has the annotation karpenter.sh/do-not-disrupt',
+      'pod shop/going is terminating',
+      'VolumeAttachment csi-1 of PersistentVolume pv-1 is not detached',
+    ]
+    const over = [budget('gone'), budget('going'), 'pod shop/web has the annotation karpenter.sh/do-not-disrupt']
+    const attached = { evicted: [], attachments: [attachment] }
+    expect(still(attached, ...kept, ...over)).toEqual({ on: on(...kept), more: 0 })
+    expect(still(attached, budget('gone'))).toEqual({ on: [], more: 4 })
+    // Volumes could not be read.
+    expect(still({ evicted: [] }, ...kept.slice(2))).toEqual({ on: on(...kept.slice(2)), more: 1 })
   })
 })

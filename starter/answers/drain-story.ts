@@ -1,7 +1,7 @@
 import { conditionOf, isTrue } from '../../core/conditions.ts'
 import { evictionBlockedBy } from '../../core/disruption/budgets/pod-disruption-budgets.ts'
 import { drainPlan, type HeldBy } from '../../core/node-claim/drain.ts'
-import { volumeCommand } from '../../core/node-claim/drain-waits.ts'
+import { type DrainWaits, volumeCommand } from '../../core/node-claim/drain-waits.ts'
 import { terminationDeadline } from '../../core/node-claim/lifecycle.ts'
 import { phaseOf } from '../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../core/objects.ts'
@@ -23,16 +23,12 @@ const mostNamed = 5
 
 /** Returns the story of a node whose NodeClaim is being deleted; undefined for others. */
 export function drainStory(facts: NodePicture): DrainStory | undefined {
-  const { claim, drain, now } = facts
+  const { claim, drain } = facts
   if (claim?.metadata.deletionTimestamp === undefined || drain === undefined) return undefined
   const { conditions } = claim.status
   const phase = phaseOf(claim)
   const deadline = deadlineOf(claim)
-  const held = drainPlan({
-    pods: facts.pods,
-    now,
-    ...(deadline === undefined ? {} : { terminationDeadline: deadline }),
-  }).heldBy
+  const held = heldBy(facts, deadline)
   const reason = conditionOf(conditions, 'DisruptionReason')?.reason
   const lines = present(
     `${phase.phase.toLowerCase()} since ${timeText(phase.sinceMs)}${reason === undefined ? '' : ` (${reason})`}`,
@@ -44,6 +40,41 @@ export function drainStory(facts: NodePicture): DrainStory | undefined {
     phase.phase === 'Terminating' && 'waits until Azure has deleted the VM',
   )
   return { lines, helps: helpsOf(facts, claim, held) }
+}
+
+/** What a wait of a drain says of a pod, or of a VolumeAttachment. */
+const waits: readonly (readonly [HeldBy['cause'] | 'attached', RegExp])[] = [
+  ['forced', /^pod (\S+) is deleted by force/],
+  ['terminating', /^pod (\S+) is terminating/],
+  ['doNotDisrupt', /^pod (\S+) has the annotation/],
+  ['eviction', /^pod (\S+) is to be evicted|^evict[^(]*\(Pod=([^,)]+)/],
+  ['attached', /^VolumeAttachment (\S+) of/],
+]
+
+/**
+ * Returns of what a lifecycle waits for what the cluster still shows: a lifecycle hears of changes at growing distances, up to 15 minutes, and a pod
+ * that has left, or goes by now, holds up nothing.
+ */
+export function stillHeldUpBy({ on, more }: DrainWaits, facts: NodePicture): DrainWaits {
+  const { claim, drain } = facts
+  if (facts.node === undefined || claim === undefined || drain === undefined) return { on, more }
+  const { attachments } = drain
+  const pods = heldBy(facts, deadlineOf(claim)).filter(({ cause }) => cause !== 'laterTier')
+  const held = new Set([
+    ...pods.map(({ pod, cause }) => `${cause} ${podName(pod)}`),
+    ...(attachments ?? []).map(({ metadata }) => `attached ${metadata.name}`),
+  ])
+  const isStillSo = ({ what }: DrainWaits['on'][number]) =>
+    waits.every(([cause, text]) => {
+      const [, first, name = first] = text.exec(what) ?? []
+      return name === undefined || (cause === 'attached' && attachments === undefined) || held.has(`${cause} ${name}`)
+    })
+  const still = on.filter(isStillSo)
+  return { on: still, more: Math.max(0, Math.min(more, held.size - still.length)) }
+}
+
+function heldBy({ pods, now }: NodePicture, deadline: number | undefined): readonly HeldBy[] {
+  return drainPlan({ pods, now, ...(deadline === undefined ? {} : { terminationDeadline: deadline }) }).heldBy
 }
 
 function deadlineOf(claim: NodeClaim): number | undefined {

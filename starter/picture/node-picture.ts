@@ -2,7 +2,8 @@
 import { decodeNode, decodeNodeClaim, decodeNodePool } from '../../activities/kubernetes/cache/decode.ts'
 import { decodePod } from '../../activities/kubernetes/cache/decode-pod.ts'
 import { type Verdict, verdictShard } from '../../core/disruption/verdicts/verdict.ts'
-import { claimOfNode } from '../../core/node-claim/node-owner.ts'
+import { nodeNamePrefix } from '../../core/node-claim/node-names.ts'
+import { claimOfNode, isNodeOf } from '../../core/node-claim/node-owner.ts'
 import { asClaimed } from '../../core/node-claim/registration.ts'
 import type { Node, NodeClaim, NodePool, Pod } from '../../core/objects.ts'
 import type { Pauses } from '../../core/pauses/pauses.ts'
@@ -73,7 +74,9 @@ export async function readNode(name: string, place: Place): Promise<NodePicture 
   } = await readWhole(place, parts)
   if (node !== undefined) return nodePicture(place, node, await claimOf(place, node))
   if (claim === undefined) return undefined
-  return nodePicture(place, await nodeNamed(place, claim.status.nodeName), claim)
+  const own = await nodeNamed(place, claim.status.nodeName ?? `${nodeNamePrefix}${claim.metadata.name}`)
+  // Before registration a Node may have joined, on which pods already run.
+  return nodePicture(place, own && isNodeOf(claim, own) ? own : undefined, claim)
 }
 
 /** Returns the node of a name. */

@@ -2,9 +2,10 @@ import { describe, expect, test } from 'vitest'
 import type { Json, ListResult } from '../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../../activities/kubernetes/client/client.ts'
-import { claimJson } from '../../test/fakes/objects.ts'
+import { claimJson, condition, nodeJson, vmProviderId } from '../../test/fakes/objects.ts'
 import { aksPools, ifServed, listed, nodeClaims, nodePools, nodes, object } from './from-cluster.ts'
 import { withheld } from './kept.ts'
+import { readNode } from './node-picture.ts'
 import { needed, readPicture, readWhole } from './picture.ts'
 
 type Answer = readonly Json[] | ApiError
@@ -97,4 +98,20 @@ describe('a picture', () => {
       expect.stringMatching(/^ConfigMap joiner\/joiner-withheld-machines: Machines cannot be used/),
     ])
   })
+})
+
+test("a Node that has joined is its NodeClaim's before registration says so, and a stranger of its name is not", async () => {
+  const claim = claimJson('a', { status: { nodeName: undefined, conditions: [condition('Launched')] } })
+  const nodeOf = async (providerID: string) => {
+    const node = { kind: 'Node', ...nodeJson('a', { spec: { providerID } }) }
+    const empty = ['/api/v1/pods', '/apis/policy/v1/poddisruptionbudgets', '/api/v1/namespaces/default/events']
+    const where = scene({
+      [`${claimsPath}/a`]: [claim],
+      '/api/v1/nodes/aks-a': [node],
+      ...Object.fromEntries(empty.map((path) => [path, []])),
+    })
+    return (await readNode('a', where))?.node?.metadata.name
+  }
+  expect(await nodeOf(vmProviderId('a'))).toBe('aks-a')
+  expect(await nodeOf(vmProviderId('b'))).toBe(undefined)
 })

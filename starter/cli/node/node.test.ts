@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { lifecycleDetails } from '../../../core/history/details.ts'
 import { unknownFacts } from '../../../core/history/record.ts'
+import { Pauses } from '../../../core/pauses/pauses.ts'
 import { lifecycleId } from '../../../core/task-queues.ts'
-import { sampleClaim, sampleTime } from '../../../test/samples/sample-objects.ts'
+import { sampleClaim, sampleNode, sampleTime } from '../../../test/samples/sample-objects.ts'
 import { plainText } from '../../document/text.ts'
 import type { LifecycleFacts } from '../../picture/lifecycles.ts'
-import { detailsDocument, detailsJson, listTable, nodeRows, rowJson, rowNamed } from './report.ts'
+import { detailsDocument, detailsJson, detailsOf, listTable, nodeRows, rowJson, rowNamed } from './report.ts'
 
 const now = sampleTime + 3_600_000
 const ready = sampleClaim('n1', {
@@ -176,6 +177,28 @@ test.each<[string, typeof ready, Status]>([
       .remedies.map((remedy) => `- ${remedy}\n`)
       .join(''),
   }).toEqual({ headline: shown.split('\n')[0]?.replaceAll('**', ''), remedies: helps })
+})
+
+test('a pod that has left holds up no drain, whatever its lifecycle has heard', () => {
+  const what = 'evicting pod violates a PDB (Pod=shop/web-1, PodDisruptionBudget=[shop/web])'
+  const drain = { on: [{ what, sinceMs: now }], more: 0 }
+  const status = { phase: 'Draining' as const, sinceMs: now - 540_000, attempt: 1, waitingFor: what, drain }
+  const facts = { claims: [leaving], lifecycles: [lifecycleOf('n2', { phase: 'Draining', status })] }
+  const row = rowNamed(nodeRows(facts, now), 'n2')
+  if (row === undefined) throw new Error('no row')
+  const picture = {
+    now,
+    node: sampleNode('n2'),
+    claim: leaving,
+    pods: [],
+    budgets: [],
+    events: [],
+    pauses: new Pauses([]),
+    drain: { evicted: ['shop/web-1'], attachments: [] },
+  }
+  const details = detailsOf(row, facts, { picture })
+  expect(detailsJson(details)).toMatchObject({ waitsFor: 'pods to leave the Node', drain: { on: [] }, remedies: [] })
+  expect(plainText(detailsDocument(details, now))).not.toContain('violates a PDB')
 })
 
 test('one node in full, by the name of the Node or of the NodeClaim', () => {

@@ -7,6 +7,7 @@ import {
   remedyText,
   stateOfLifecycle,
 } from '../../../core/history/headline.ts'
+import { waitsText } from '../../../core/node-claim/drain-waits.ts'
 import { phaseOf, phases } from '../../../core/node-claim/phase.ts'
 import type { Condition, NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
@@ -14,6 +15,7 @@ import { lifecycleKey } from '../../../core/task-queues.ts'
 import { defined } from '../../../core/values/defined.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { LifecycleStatus } from '../../../workflows/messages.ts'
+import { stillHeldUpBy } from '../../answers/drain-story.ts'
 import { causeParts, eventSection, type NodeReport, nodeReport } from '../../answers/node-report.ts'
 import { type Document, type Part, section } from '../../document/document.ts'
 import { ago, shortened } from '../../document/words.ts'
@@ -239,16 +241,23 @@ interface NodeSources {
 }
 
 /** Returns all that is known of the NodeClaim of a row. */
-export function detailsOf(row: NodeRow, facts: NodeFacts, { picture, events }: NodeSources): NodeDetails {
+export function detailsOf(listed: NodeRow, facts: NodeFacts, { picture, events }: NodeSources): NodeDetails {
+  const claim = facts.claims?.find(({ metadata }) => metadata.uid === listed.uid)
+  const own = facts.lifecycles?.find(({ workflowId }) => workflowId === listed.workflowId)
+  const lifecycle = own && picture && upToDate(own, picture)
+  const row = claim && picture && lifecycle ? rowOf(claim, { lifecycle, hasLifecycles: true }, picture.now) : listed
   return {
     row,
-    ...defined({
-      claim: facts.claims?.find(({ metadata }) => metadata.uid === row.uid),
-      lifecycle: facts.lifecycles?.find(({ workflowId }) => workflowId === row.workflowId),
-      report: picture && nodeReport(picture, row.state),
-      events,
-    }),
+    ...defined({ claim, lifecycle: lifecycle ?? own, report: picture && nodeReport(picture, row.state), events }),
   }
+}
+
+/** Returns a lifecycle that waits for nothing that the cluster shows to be over. */
+function upToDate(lifecycle: LifecycleFacts, picture: NodePicture): LifecycleFacts {
+  const status = answerOf(lifecycle)
+  if (status?.drain === undefined) return lifecycle
+  const drain = stillHeldUpBy(status.drain, picture)
+  return { ...lifecycle, status: { ...status, waitingFor: waitsText(drain) || 'pods to leave the Node', drain } }
 }
 
 /** Whether cluster and Temporal have answered. Joiner's own identity, with which the command runs in the pod, may write events and not read them. */

@@ -108,10 +108,7 @@ export class NodeAccounts {
       ...(report?.node === undefined || report.pods === active
         ? []
         : [{ key: 'pods', what: `${report.pods} pods are said to be there, of ${active}`, mostMs: 0 }]),
-      ...gone.map(({ what }) => ({
-        what: `it is said to be held up by ${what}, which is not there`,
-        mostMs: mostBehindMs,
-      })),
+      ...gone.map(({ what }) => ({ what: `it is said to be held up by ${what}, which is not there`, mostMs: 0 })),
     ]
   }
 
