@@ -16,6 +16,8 @@ describe('an entry', () => {
     ['not after an hour', 'h1', hour + 1000, false],
     ['not for another spec', 'h2', 2000, false],
     ['of a pod that is gone, for others of its shape', undefined, 2000, true],
+    ['also where the clock of another process is five minutes ahead', 'h1', 1000 - 300_000, true],
+    ['not where the clock was set back since', 'h1', 999 - 300_000, false],
   ])('holds %s', (_, hash, now, holds) => {
     expect(inForce(one, () => hash, now).has(web.id)).toBe(holds)
   })

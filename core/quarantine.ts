@@ -1,5 +1,7 @@
 /** The longest time for which an object is left out. */
 export const quarantineMs = 60 * 60_000
+/** How far ahead of this process' clock that of another may be: as far as clocks of machines differ. */
+const mostAheadMs = 5 * 60_000
 /** Entries that are kept; a ConfigMap takes 1 MiB. */
 const mostEntries = 200
 export const longestCause = 500
@@ -43,7 +45,7 @@ export function withEntry(
 
 /**
  * Returns the entries that still hold. `hashOf`: the present fingerprint of an object, undefined when it is gone. A pod that is gone may have been
- * created again under another name.
+ * created again under another name. One that ends later than any that begins now is of a clock that was wrong.
  */
 export function inForce(
   entries: QuarantineEntries,
@@ -53,7 +55,8 @@ export function inForce(
   return new Map(
     [...entries].filter(([id, { hash, untilMs }]) => {
       const current = hashOf(id)
-      return untilMs > now && (current === undefined ? objectOf(id).kind === 'Pod' : current === hash)
+      const holds = untilMs > now && untilMs - now <= quarantineMs + mostAheadMs
+      return holds && (current === undefined ? objectOf(id).kind === 'Pod' : current === hash)
     }),
   )
 }

@@ -3,11 +3,11 @@ import { BufferPasses } from './buffer-room.ts'
 
 it('is due at once for another buffer, and a second after the cluster changed', () => {
   const passes = new BufferPasses()
-  expect(passes.dueAt).toBe(Number.POSITIVE_INFINITY)
+  expect(passes.dueAt(0)).toBe(Number.POSITIVE_INFINITY)
   passes.touched(5000)
-  expect(passes.dueAt).toBe(6000)
+  expect(passes.dueAt(5000)).toBe(6000)
   passes.changed(5100)
-  expect(passes.dueAt).toBe(5100)
+  expect(passes.dueAt(5100)).toBe(5100)
 })
 
 it('rests four times as long as a pass took, whatever changes', () => {
@@ -18,7 +18,7 @@ it('rests four times as long as a pass took, whatever changes', () => {
     passes.touched(now)
     passes.changed(now)
   }
-  expect(passes.dueAt).toBe(10_000)
+  expect(passes.dueAt(9900)).toBe(10_000)
 })
 
 it.each([
@@ -30,7 +30,7 @@ it.each([
   passes.changed(0)
   passes.began(0)
   passes.ended(100, isComplete)
-  expect(passes.dueAt).toBe(at)
+  expect(passes.dueAt(100)).toBe(at)
 })
 
 it('keeps what changed during a pass', () => {
@@ -38,5 +38,17 @@ it('keeps what changed during a pass', () => {
   passes.began(0)
   passes.changed(50)
   passes.ended(100, true)
-  expect(passes.dueAt).toBe(50)
+  expect(passes.dueAt(100)).toBe(50)
+})
+
+it('looks at once after the clock was set back, and goes on as ever', () => {
+  const passes = new BufferPasses()
+  const days = 31 * 86_400_000
+  passes.began(days)
+  passes.ended(days, true)
+  passes.touched(1000)
+  expect(passes.dueAt(1000)).toBe(1000)
+  passes.began(1000)
+  passes.ended(1000, true)
+  expect(passes.dueAt(1000)).toBe(31_000)
 })

@@ -37,7 +37,7 @@ export class BufferRoom {
 
   /** When the loop has to look at buffers, in epoch ms. */
   get dueAt(): number {
-    return this.#isStale ? Number.NEGATIVE_INFINITY : this.#passes.dueAt
+    return this.#isStale ? Number.NEGATIVE_INFINITY : this.#passes.dueAt(this.#deps.now())
   }
 
   /** Returns the virtual pods as they are now. Schedulers learn of those that changed. */
@@ -56,7 +56,8 @@ export class BufferRoom {
 
   isDue(): boolean {
     this.pods()
-    return this.#passes.dueAt <= this.#deps.now()
+    const now = this.#deps.now()
+    return this.#passes.dueAt(now) <= now
   }
 
   /** Records that what can be bought changed, or where. */
@@ -150,9 +151,11 @@ export class BufferPasses {
   #dueAt = Number.POSITIVE_INFINITY
   #restUntil = Number.NEGATIVE_INFINITY
   #beganAt = 0
+  #endedAt = Number.NEGATIVE_INFINITY
 
-  get dueAt(): number {
-    return this.#dueAt
+  /** When that is. A pass that ended at a time to come was before the clock was set back: then it is now. */
+  dueAt(now: number): number {
+    return now < this.#endedAt ? now : this.#dueAt
   }
 
   /** Records that buffers ask for other pods than before. */
@@ -173,6 +176,7 @@ export class BufferPasses {
 
   /** Records its end. `isComplete`: every virtual pod has a place. Undefined: there are no buffers. */
   ended(now: number, isComplete: boolean | undefined): void {
+    this.#endedAt = now
     this.#restUntil = now + Math.max(settleMs, restPerWork * (now - this.#beganAt))
     if (isComplete !== undefined)
       this.#bringForward(Math.max(this.#restUntil, now + (isComplete ? lookEveryMs : retryMs)))

@@ -20,6 +20,18 @@ test('a second nomination of the node holds from its own time', () => {
   expect([...nominations.targets(35_000)]).toEqual([])
 })
 
+test('after the clock was set back no node is held by an earlier nomination, and by a new one as ever', () => {
+  const nominations = new Nominations(10_000)
+  const days = 31 * 86_400_000
+  nominations.nominate('p', 'node', days)
+  expect([...nominations.targets(days)]).toEqual(['node'])
+  expect([...nominations.targets(1)]).toEqual([])
+  nominations.nominate('p', 'node', 1)
+  expect(nominations.plannedSince('p')).toBe(1)
+  expect([...nominations.targets(20_000)]).toEqual(['node'])
+  expect([...nominations.targets(20_001)]).toEqual([])
+})
+
 // Upstream state, Pod Ack: the mapping of a pod to its NodeClaim is forgotten when the pod is deleted or not placed any more.
 test('a pod is known to its target until it is not pending any more', () => {
   const nominations = new Nominations(10_000)

@@ -1,3 +1,5 @@
+import { hasPassed } from '../../core/values/time.ts'
+
 /** Shortest time that a nomination holds (reference/karpenter-core.md 3.14). */
 const shortestMs = 10_000
 
@@ -9,7 +11,6 @@ interface Nomination {
   /** When it was first planned there, and when last. */
   readonly sinceMs: number
   readonly atMs: number
-  readonly untilMs: number
 }
 
 /**
@@ -21,7 +22,7 @@ export class Nominations {
   readonly #byTarget = new Map<string, Set<string>>()
   readonly #lifetimeMs: number
   /** Cached result of `targets`, which is called for each of many pods. */
-  #targets: { readonly names: ReadonlySet<string>; readonly untilMs: number } | undefined
+  #targets: { readonly names: ReadonlySet<string>; readonly sinceMs: number; readonly lastMs: number } | undefined
 
   /** A nomination holds for twice the longest batch window. */
   constructor(batchMaxMs: number) {
@@ -30,9 +31,9 @@ export class Nominations {
 
   nominate(podUid: string, target: string, now: number): void {
     const before = this.#byPod.get(podUid)
-    const sinceMs = before?.target === target ? before.sinceMs : now
+    const sinceMs = before?.target === target ? Math.min(before.sinceMs, now) : now
     this.forget(podUid)
-    this.#byPod.set(podUid, { target, sinceMs, atMs: now, untilMs: now + this.#lifetimeMs })
+    this.#byPod.set(podUid, { target, sinceMs, atMs: now })
     const pods = this.#byTarget.get(target) ?? new Set()
     this.#byTarget.set(target, pods.add(podUid))
   }
@@ -68,10 +69,11 @@ export class Nominations {
 
   /** Returns the names of nodes and claims that pods are about to land on. */
   targets(now: number): ReadonlySet<string> {
-    if (this.#targets === undefined || this.#targets.untilMs <= now) {
-      const current = [...this.#byPod.values()].filter(({ untilMs }) => untilMs > now)
-      const untilMs = current.reduce((least, one) => Math.min(least, one.untilMs), Number.POSITIVE_INFINITY)
-      this.#targets = { names: new Set(current.map(({ target }) => target)), untilMs }
+    if (this.#targets === undefined || hasPassed(this.#targets.lastMs, this.#targets.sinceMs, now)) {
+      const current = [...this.#byPod.values()].filter(({ atMs }) => !hasPassed(this.#lifetimeMs, atMs, now))
+      const firstMs = current.reduce((least, { atMs }) => Math.min(least, atMs), Number.POSITIVE_INFINITY)
+      const names = new Set(current.map(({ target }) => target))
+      this.#targets = { names, sinceMs: now, lastMs: firstMs + this.#lifetimeMs - now }
     }
     return this.#targets.names
   }

@@ -224,6 +224,15 @@ describe('a quarantine', () => {
     expect(held(next)).toEqual(['c'])
   })
 
+  it('ends when it is cleared, or by itself, also after the clock was set back', async () => {
+    now += 31 * 24 * hour
+    const planner = await quarantined()
+    now = startMs
+    await planner.quarantine.refresh()
+    expect(held(planner)).toEqual([])
+    expect(map.data).toEqual({})
+  })
+
   it('ends when the spec changes, and when it is cleared', async () => {
     const planner = await quarantined()
     now += 10_000

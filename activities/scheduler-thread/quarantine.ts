@@ -15,6 +15,7 @@ import {
   withEntry,
 } from '../../core/quarantine.ts'
 import { annotations } from '../../core/requirements/labels.ts'
+import { hasPassed } from '../../core/values/time.ts'
 import type { CachedObject } from '../kubernetes/cache/cached-kinds.ts'
 import { keyOf } from '../kubernetes/cache/object-key.ts'
 import { subject } from '../kubernetes/event-recorder.ts'
@@ -122,7 +123,7 @@ export class Quarantine {
 
   /** Reads what others wrote or cleared, and ends expired entries. `isForced`: even if nothing is quarantined here or it was read just now. */
   async refresh(isForced = false): Promise<void> {
-    const isDue = this.#entries.size > 0 && this.#deps.now() - this.#readAt >= readEveryMs
+    const isDue = this.#entries.size > 0 && hasPassed(readEveryMs, this.#readAt, this.#deps.now())
     if (!isForced && !isDue) return
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined

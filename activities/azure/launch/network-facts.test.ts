@@ -69,6 +69,15 @@ describe("the cluster's security group", () => {
 })
 
 describe('backend pools', () => {
+  it('are listed again after the clock was set back', async () => {
+    const { facts, state } = network()
+    state.nowMs = 31 * 24 * hour
+    await facts.pools()
+    state.nowMs = 0
+    await facts.pools()
+    expect(state.lists.balancers).toBe(2)
+  })
+
   it('are listed once for launches that run side by side, and again after 2 hours', async () => {
     const { facts, state } = network()
     const [first, second] = await Promise.all([facts.pools(), facts.pools()])

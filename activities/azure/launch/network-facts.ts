@@ -1,5 +1,6 @@
 import type { LoadBalancer, NetworkSecurityGroup } from '@azure/arm-network'
 import type { Logger } from 'pino'
+import { hasPassed } from '../../../core/values/time.ts'
 import { LaunchBlocked } from '../arm/azure-failure.ts'
 
 /** The cluster's own security group and the facts in its name (reference/azure-provider.md 4.4). */
@@ -70,7 +71,7 @@ export class NetworkFacts {
   /** Returns the backend pools; none without load balancers. Errors: ARM's. */
   pools(): Promise<BackendPools> {
     const known = this.#pools
-    if (known !== undefined && this.#options.now() - known.listedAtMs < poolsTtlMs) return known.value
+    if (known !== undefined && !hasPassed(poolsTtlMs, known.listedAtMs, this.#options.now())) return known.value
     return this.#listPools()
   }
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { NodeClass } from '../../../api/objects.ts'
 import { capacityTypeOf, type Offering, zoneOf } from '../../../core/instance-type.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
@@ -69,6 +69,19 @@ describe('what a reservation has free', () => {
     azure.groups.others = 1
     await reservations.refresh()
     expect(free()).toEqual([[d4Id, 1]])
+  })
+
+  test('is read again after the clock was set back, and what was read before counts no more', async () => {
+    const { azure, reservations, free } = world()
+    const rightMs = Date.now()
+    vi.setSystemTime(rightMs + 31 * 86_400_000)
+    await reservations.refresh()
+    reservations.choose('a', d4Id)
+    vi.setSystemTime(rightMs)
+    expect(free()).toEqual([])
+    azure.groups.others = 1
+    await reservations.refresh()
+    expect(free()).toEqual([[d4Id, 2]])
   })
 
   test('is below none when Azure overallocates: a VM less makes no room', async () => {

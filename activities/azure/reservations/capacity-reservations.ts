@@ -4,6 +4,7 @@ import type { NodeClass } from '../../../api/objects.ts'
 import { isTrue } from '../../../core/conditions.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
+import { hasPassed } from '../../../core/values/time.ts'
 import type { Parts } from '../../kubernetes/parts.ts'
 import { isResourceGone, scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureClient } from '../arm/client.ts'
@@ -140,7 +141,7 @@ export class CapacityReservations {
 
   /** Returns what Azure last said about a group; undefined when that is not known, or too long ago. */
   group(groupId: string): ReservationGroup | undefined {
-    if (this.#deps.now() - this.#readAtMs > lifetimeMs) return undefined
+    if (Math.abs(this.#deps.now() - this.#readAtMs) > lifetimeMs) return undefined
     return this.#groups.get(groupKey(groupId))
   }
 
@@ -152,7 +153,7 @@ export class CapacityReservations {
   /** Reads the groups if the last reading is older than `maxAgeMs`. What cannot be read is known as unreadable. */
   async refresh(maxAgeMs = 0): Promise<void> {
     const { azure, isEnabled, now } = this.#deps
-    if (azure === undefined || !isEnabled || now() - this.#readAtMs < maxAgeMs) return
+    if (azure === undefined || !isEnabled || !hasPassed(maxAgeMs, this.#readAtMs, now())) return
     const earlier = this.#reading
     if (earlier !== undefined && now() - earlier.sinceMs > maxAgeMs) {
       // It may lack what this one is asked for.

@@ -40,7 +40,7 @@ const chosenMs = 2 * 60_000
 export class ChosenPlaces {
   readonly #now: () => number
   /** By the names of VMs, in lower case. */
-  readonly #places = new Map<string, { readonly id: string; readonly untilMs: number }>()
+  readonly #places = new Map<string, { readonly id: string; readonly atMs: number }>()
 
   constructor(now: () => number) {
     this.#now = now
@@ -50,12 +50,12 @@ export class ChosenPlaces {
   choose(claimName: string, id: string | undefined): void {
     const name = vmName(claimName).toLowerCase()
     if (id === undefined) this.#places.delete(name)
-    else this.#places.set(name, { id, untilMs: this.#now() + chosenMs })
+    else this.#places.set(name, { id, atMs: this.#now() })
   }
 
   /** Returns the names of VMs, in lower case, for which a place of the reservation is kept. */
   in(id: string): readonly string[] {
-    for (const [name, { untilMs }] of this.#places) if (untilMs <= this.#now()) this.#places.delete(name)
+    for (const [name, { atMs }] of this.#places) if (Math.abs(this.#now() - atMs) >= chosenMs) this.#places.delete(name)
     return [...this.#places].flatMap(([name, place]) => (place.id === id ? [name] : []))
   }
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { kubernetesDeps } from '../../../test/fakes/deps.ts'
 import { claimJson, condition, goingClaim, nodeJson } from '../../../test/fakes/objects.ts'
@@ -106,6 +106,17 @@ describe('upstream consistency', () => {
     await keepUp()
     expect(found()).toBe('True')
     await pass(1000)
+    await keepUp()
+    expect(found()).toBe('False')
+  })
+
+  test('it is checked again after the clock was set back', async () => {
+    const { cluster, keepUp, found } = world(promised, nodeWith('128Gi'))
+    const rightMs = Date.now()
+    vi.setSystemTime(rightMs + 31 * 86_400_000)
+    await keepUp()
+    cluster.edit('nodes', 'aks-a', nodeWith('64Gi'))
+    vi.setSystemTime(rightMs)
     await keepUp()
     expect(found()).toBe('False')
   })

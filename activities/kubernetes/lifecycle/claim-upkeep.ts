@@ -2,6 +2,7 @@ import { isTrue } from '../../../core/conditions.ts'
 import { shortfalls } from '../../../core/node-claim/consistency.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
+import { hasPassed } from '../../../core/values/time.ts'
 import { forEachOf } from '../../concurrency.ts'
 import { perCache } from '../cache/per-cache.ts'
 import { setClaimConditions, updateClaim, updateNode } from '../client/object-writes.ts'
@@ -48,7 +49,7 @@ async function checkConsistency(deps: ClaimUpkeepDeps, claim: NodeClaim, node: N
   const { uid, name } = claim.metadata
   const checkedAt = checkedAtOf(deps)
   const last = checkedAt.get(uid)
-  if (last !== undefined && deps.now() - last < consistencyMs) return
+  if (last !== undefined && !hasPassed(consistencyMs, last, deps.now())) return
   checkedAt.set(uid, deps.now())
   const found = shortfalls(claim, node)
   for (const message of found) {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { kubernetesDeps } from '../../../test/fakes/deps.ts'
 import { claimJson, condition, nodeJson, poolJson } from '../../../test/fakes/objects.ts'
@@ -80,6 +80,17 @@ describe('upstream nodepool/counter', () => {
     remove('b')
     await count()
     expect(resources()).toEqual(none)
+  })
+
+  test('counts are written after the clock was set back', async () => {
+    const { add, countAtOnce, resources } = world()
+    const rightMs = Date.now()
+    vi.setSystemTime(rightMs + 31 * 86_400_000)
+    await countAtOnce()
+    vi.setSystemTime(rightMs)
+    add('a', small)
+    expect(await countAtOnce()).toBe('done')
+    expect(resources()).toEqual({ ...none, ...small, nodes: '1' })
   })
 
   test('a burst is written once in five seconds, and what is held back stays due', async () => {

@@ -1,4 +1,5 @@
 import { countPatch, resourcesByPool } from '../../../core/node-pool/resources.ts'
+import { hasPassed } from '../../../core/values/time.ts'
 import { updateStatus } from '../client/status-writes.ts'
 import type { WriteDeps } from '../parts.ts'
 
@@ -20,7 +21,7 @@ export async function writeCounts(
   const pools = [...cache.nodePools.values()]
   const outdated = pools.filter((pool) => countPatch(pool, counted.get(pool.metadata.name)) !== undefined)
   const now = deps.now()
-  const isFresh = (at: number | undefined) => at !== undefined && now - at < spacingMs
+  const isFresh = (at: number | undefined) => at !== undefined && !hasPassed(spacingMs, at, now)
   for (const [uid, at] of writtenAt) if (!isFresh(at)) writtenAt.delete(uid)
   const due = outdated.filter(({ metadata }) => !isFresh(writtenAt.get(metadata.uid)))
   const results = await Promise.allSettled(
