@@ -58,7 +58,7 @@ export class NodeAccounts {
         : [
             ...rowUntruths(this.#scene, details.row, runningIds(this.#scene)),
             ...this.#ofMachine(name, details),
-            ...this.#ofPods(details),
+            ...this.#ofPods(name, details),
             ...this.#ofCommand(details),
             ...this.#ofRemedies(details),
             ...(picture === undefined ? [] : this.#ofMoves(picture)),
@@ -95,9 +95,10 @@ export class NodeAccounts {
       .map((what) => ({ what: `its ${what} is said to be ${report[what]}, and is ${truth[what]}`, mostMs: 0 }))
   }
 
-  #ofPods({ report, lifecycle }: Details): readonly Untruth[] {
+  /** A NodeClaim that is made again for a VM that is to be drained never learns of its Node, and its drain does. */
+  #ofPods(name: string, { report, lifecycle }: Details): readonly Untruth[] {
     const { objects } = this.#scene.fast.cluster.server
-    const pods = objects.of('pods').filter((pod) => nodeOf(pod) === report?.node)
+    const pods = objects.of('pods').filter((pod) => nodeOf(pod) === (report?.node ?? `aks-${name}`))
     const active = pods.filter((pod) => !isGoing(pod) && !hasEnded(pod)).length
     const holds = lifecycle === undefined || lifecycle.status === 'silent' ? [] : (lifecycle.status?.drain?.on ?? [])
     const gone = holds.filter(({ what }) => {
