@@ -191,8 +191,8 @@ function excuse(scene: Scene, pod: Seen): string | undefined {
   )
   const claims = scene.fast.cluster.server.objects.of('nodeclaims')
   const hasRoom = own.find(
-    ({ name, cpuLimit = Number.POSITIVE_INFINITY, cpus }) =>
-      cpusOf(claims, name) + Math.min(...cpus.map(Number)) <= cpuLimit,
+    ({ name, nodes, cpuLimit = Number.POSITIVE_INFINITY, cpus }) =>
+      nodes === undefined && cpusOf(claims, name) + Math.min(...cpus.map(Number)) <= cpuLimit,
   )
   return hasRoom === undefined ? `limits of ${own.map(({ name }) => name).join(', ')}` : undefined
 }

@@ -136,7 +136,7 @@ async function loseNode(scene: Scene, claim: Json, forMs: number): Promise<void>
 function kill(scene: Scene, process: SimulatedProcess, forMs: number): void {
   scene.fast.crash(process.name)
   scene.later(forMs, () => {
-    scene.world.startJoiner(process.name)
+    scene.startJoiner(process.name)
     scene.startedMs = scene.nowMs
   })
 }

@@ -1,8 +1,16 @@
 import { deployment, nodePool } from '../applied-objects.ts'
 import type { PlannedPool, PlannedWorkload } from './plan.ts'
 
+/** A NodePool as operators have made it. */
+export interface StagedPool extends PlannedPool {
+  /** Changed to make its nodes drift. */
+  readonly revision: number
+  /** Of a static one: that it may have no more than its nodes, so that none of them can be replaced. */
+  readonly isFull?: boolean
+}
+
 /** A NodePool as a plan has it. `revision`: a label of its nodes. */
-export function poolObject({ revision, ...pool }: PlannedPool & { readonly revision: number }) {
+export function poolObject({ revision, ...pool }: StagedPool) {
   const { spec, ...object } = nodePool({
     name: pool.name,
     budget: pool.budget,
@@ -25,9 +33,24 @@ export function poolObject({ revision, ...pool }: PlannedPool & { readonly revis
         },
       },
       disruption: { ...spec.disruption, consolidationPolicy: pool.policy },
-      ...(pool.cpuLimit === undefined ? {} : { limits: { cpu: String(pool.cpuLimit) } }),
+      ...(pool.nodes === undefined ? {} : { replicas: pool.nodes }),
+      ...limitsOf({ ...pool, revision }),
     },
   }
+}
+
+/** A static NodePool may limit its nodes alone. */
+function limitsOf(pool: StagedPool): { readonly limits?: { readonly cpu: string } | { readonly nodes: string } } {
+  if (pool.nodes !== undefined) return { limits: { nodes: String(nodeLimitOf(pool)) } }
+  return pool.cpuLimit === undefined ? {} : { limits: { cpu: String(pool.cpuLimit) } }
+}
+
+/** How many nodes a NodePool may have, those that go counted; infinity: as many as its pods want. */
+export function nodeLimitOf({
+  nodes = Number.POSITIVE_INFINITY,
+  isFull = false,
+}: Pick<StagedPool, 'nodes' | 'isFull'>): number {
+  return isFull ? nodes : nodes + 1
 }
 
 /** The objects of a workload. */

@@ -14,7 +14,7 @@ import {
 import { nodeClass } from '../applied-objects.ts'
 import { dated } from '../scenarios/dated.ts'
 import { claimsPath, type Seen } from '../world.ts'
-import { poolObject } from './objects.ts'
+import { poolObject, type StagedPool } from './objects.ts'
 import { picked, type Scene, wait } from './scene.ts'
 import type { Trouble } from './troubles.ts'
 import { cpusOf } from './watch/objects-seen.ts'
@@ -60,6 +60,8 @@ export const operators = {
   editLimit: async (scene, { draw, cpus }) =>
     scene.edit(found(picked(scene.plan.pools, draw)).name, { cpuLimit: cpus }),
   race: async (scene, { draw, ms, forMs }) => {
+    const fixed = [...scene.pools.values()].find(({ nodes }) => nodes !== undefined)
+    if (fixed !== undefined) return raceForNode(scene, fixed, { draw, ms, forMs })
     const { name, revision, cpus } = found(picked([...scene.pools.values()], draw))
     const { workloads } = scene.plan
     const comes = found(workloads.find(({ pool }) => pool === name) ?? workloads.find(({ pool }) => pool === undefined))
@@ -113,6 +115,24 @@ export const operators = {
     await answered(by === 'cancel' ? handle.cancel() : handle.terminate('chaos'))
   },
 } satisfies { readonly [K in Trouble['kind']]?: (scene: Scene, trouble: Of<K>) => Promise<void> }
+
+/** A static NodePool's nodes drift, and as one is about to be replaced it gets room for one more alone, which it is to have as well. */
+async function raceForNode(
+  scene: Scene,
+  { name, revision }: StagedPool,
+  { draw, ms, forMs }: Pick<Of<'race'>, 'draw' | 'ms' | 'forMs'>,
+): Promise<void> {
+  const { nodes = 0 } = found(scene.plan.pools.find((pool) => pool.name === name))
+  scene.disturb(forMs)
+  scene.api.add({ kind: 'slow', ms, untilMs: scene.nowMs + forMs })
+  const marked = scene.nextMarked(name)
+  await scene.edit(name, { revision: revision + 1 })
+  await marked
+  await wait(draw * 2 * ms)
+  await scene.edit(name, { nodes: nodes + 1, isFull: true })
+  scene.count('hit: two plans for one node')
+  scene.later(forMs, () => scene.edit(name, { nodes, isFull: false }))
+}
 
 export const protection = 'karpenter.sh/do-not-disrupt'
 

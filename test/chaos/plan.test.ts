@@ -12,6 +12,13 @@ test('a seed gives one plan, which JSON carries, and another seed another one', 
   expect(planOf(8)).not.toEqual(planOf(7))
 })
 
+test('a seed of six has a static NodePool', () => {
+  const plans = Array.from({ length: 12 }, (_, seed) => planOf(seed))
+  expect(plans.filter(({ pools }) => pools.some(({ nodes }) => nodes !== undefined)).map(({ seed }) => seed)).toEqual([
+    0, 6,
+  ])
+})
+
 test('troubles come in order and within the time, and a hundred seeds have all kinds of them', () => {
   const plans = Array.from({ length: 100 }, (_, seed) => planOf(seed))
   for (const { timeline, minutes } of plans) {

@@ -9,6 +9,8 @@ export interface PlannedPool {
   /** Of its disruption budget. */
   readonly budget: string
   readonly cpuLimit?: number
+  /** Of a static one: how many nodes it has, whatever pods want. It may have one more while a node is replaced. */
+  readonly nodes?: number
   readonly policy: 'WhenEmpty' | 'WhenEmptyOrUnderutilized'
   readonly consolidateAfter: string
   /** Of its nodes, for their drains. Unset: as long as PodDisruptionBudgets want. */
@@ -72,7 +74,7 @@ export function planOf(seed: number): ChaosPlan {
       bootMs: random.between(1, 60) * 1000,
       deleteMs: random.between(0, 40) * 1000,
     },
-    pools,
+    pools: seed % staticEvery === 0 ? [...pools, staticPoolOf(seed)] : pools,
     workloads,
     timeline: timelineOf(random, seed, minutes * 60_000),
   }
@@ -117,6 +119,16 @@ function poolOf(random: Random, name: string): PlannedPool {
     consolidateAfter: random.pick(['0s', '10s', '2m', 'Never']),
     ...(random.chance(0.3) ? { terminationGracePeriod: random.pick(['2m', '10m']) } : {}),
   }
+}
+
+/** One seed in so many has a static NodePool beside the others. */
+const staticEvery = 6
+
+/** Two of its plans may want the same room: more nodes, and others in place of what drifts. Drawn by itself: seeds stay as they are without it. */
+function staticPoolOf(seed: number): PlannedPool {
+  const random = new Random(seed)
+  const { cpuLimit: _, ...pool } = poolOf(random, 'static')
+  return { ...pool, nodes: random.between(1, 2) }
 }
 
 function workloadOf(

@@ -131,7 +131,7 @@ async function course(scene: Scene, watch: Watch): Promise<void> {
     ...plan.pools.map((pool) => poolObject({ ...pool, revision: 0 })),
     ...plan.workloads.flatMap(workloadObjects),
   )
-  for (let replica = 0; replica < plan.replicas; replica++) world.startJoiner(`joiner-${replica}`)
+  for (let replica = 0; replica < plan.replicas; replica++) scene.startJoiner(`joiner-${replica}`)
   const startMs = scene.nowMs
   for (const { atMs, trouble } of plan.timeline) {
     await wait(Math.max(0, startMs + atMs - scene.nowMs))

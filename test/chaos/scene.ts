@@ -5,15 +5,9 @@ import { SimulatedProcess } from '../fast/simulated-process.ts'
 import type { FastWorld } from '../fast/world/fast-world.ts'
 import { isTrue, type Seen, type World } from '../world.ts'
 import { ApiFaults } from './api-faults.ts'
-import { poolObject } from './objects.ts'
-import type { ChaosPlan, PlannedPool } from './plan.ts'
+import { nodeLimitOf, poolObject, type StagedPool } from './objects.ts'
+import type { ChaosPlan } from './plan.ts'
 import { Etcd } from './restored-etcd.ts'
-
-/** A NodePool as operators have made it, and what it allowed before. */
-export interface StagedPool extends PlannedPool {
-  /** Changed to make its nodes drift. */
-  readonly revision: number
-}
 
 /** What a NodePool allowed, until when. */
 interface PastRules {
@@ -21,6 +15,8 @@ interface PastRules {
   readonly budget: string
   /** Its limit, in vCPUs; without one: infinity. */
   readonly cpuLimit: number
+  /** Of a static one, in nodes; of others: infinity. */
+  readonly nodeLimit: number
   /** Unset: it still holds. */
   readonly untilMs?: number
 }
@@ -80,7 +76,13 @@ export class Scene {
     this.etcd = new Etcd(fast)
     this.api = new ApiFaults(fast, plan.seed, (name) => this.count(name))
     this.pools = new Map(plan.pools.map((pool) => [pool.name, { ...pool, revision: 0 }]))
-    for (const pool of plan.pools) this.#note(pool)
+    for (const pool of this.pools.values()) this.#note(pool)
+  }
+
+  /** Starts a process of Joiner, with what the plan's NodePools need. */
+  startJoiner(name: string): void {
+    const isStatic = this.plan.pools.some(({ nodes }) => nodes !== undefined)
+    this.world.startJoiner(name, isStatic ? { FEATURE_GATES: 'StaticCapacity=true' } : {})
   }
 
   get nowMs(): number {
@@ -149,6 +151,16 @@ export class Scene {
     return this.#next((claim, before) => hasStamp(claim) && !hasStamp(before), 'no command took a node')
   }
 
+  /** Waits for the next NodeClaim of a NodePool that a command is about to take. Errors: as `#next`. */
+  nextMarked(pool: string): Promise<Json> {
+    const isMarked = (claim: Json) => isTrue(claim as unknown as Seen, 'DisruptionReason')
+    const isOf = (claim: Json) => metaOf(claim).labels?.['karpenter.sh/nodepool'] === pool
+    return this.#next(
+      (claim, before) => isOf(claim) && isMarked(claim) && !isMarked(before),
+      'no node was to be disrupted',
+    )
+  }
+
   /** Waits for the next NodeClaim of a command that is ready to take the pods of others. Errors: as `#next`. */
   nextReplacement(): Promise<Json> {
     const isReady = (claim: Json) => isTrue(claim as unknown as Seen, 'Initialized')
@@ -196,11 +208,12 @@ export class Scene {
     return this.#rules.filter((one) => one.pool === pool && (one.untilMs === undefined || one.untilMs >= sinceMs))
   }
 
-  #note({ name, budget, cpuLimit = Number.POSITIVE_INFINITY }: PlannedPool): void {
-    const at = this.#rules.findIndex(({ pool, untilMs }) => pool === name && untilMs === undefined)
+  #note(pool: StagedPool): void {
+    const { name, budget, cpuLimit = Number.POSITIVE_INFINITY } = pool
+    const at = this.#rules.findIndex(({ pool: known, untilMs }) => known === name && untilMs === undefined)
     const last = this.#rules[at]
     if (last !== undefined) this.#rules[at] = { ...last, untilMs: this.nowMs }
-    this.#rules.push({ pool: name, budget, cpuLimit })
+    this.#rules.push({ pool: name, budget, cpuLimit, nodeLimit: nodeLimitOf(pool) })
   }
 }
 

@@ -16,8 +16,12 @@ export interface Stage {
 
 const longestFreezeMs = 15_000
 
-/** Returns the objects of a plan of chaos, and those of its troubles that real servers can have, in so much time. */
-export function stageOf({ pools, workloads, timeline, minutes }: ChaosPlan, lengthMs: number): Stage {
+/**
+ * Returns the objects of a plan of chaos, and those of its troubles that real servers can have, in so much time. Without its static NodePool: a soak
+ * looks at nodes that come and go with pods.
+ */
+export function stageOf({ pools: all, workloads, timeline, minutes }: ChaosPlan, lengthMs: number): Stage {
+  const pools = all.filter(({ nodes }) => nodes === undefined)
   const share = lengthMs / (minutes * 60_000)
   const nameOf = (list: readonly { readonly name: string }[], draw: number) =>
     list[Math.floor(draw * list.length)]?.name ?? ''

@@ -1,7 +1,8 @@
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import type { WaitingReport } from '../../../starter/answers/pod-report.ts'
 import { metaOf } from '../../fast/kubernetes/api/objects.ts'
-import type { Scene, StagedPool } from '../scene.ts'
+import type { StagedPool } from '../objects.ts'
+import type { Scene } from '../scene.ts'
 import { whyPod } from './answers.ts'
 import { cpusOf, isGoing, isTrue, isWaiting } from './objects-seen.ts'
 import { Lasting, type Untruth } from './wrong.ts'
@@ -151,14 +152,17 @@ export class PodAccounts {
   }
 
   /** Whether a NodePool could have another node of a size: it and its class are there and ready, and its limits allow it. */
-  #hasRoom({ name, cpus, cpuLimit = Number.POSITIVE_INFINITY }: StagedPool, which: 'smallest' | 'largest'): boolean {
+  #hasRoom(
+    { name, nodes, cpus, cpuLimit = Number.POSITIVE_INFINITY }: StagedPool,
+    which: 'smallest' | 'largest',
+  ): boolean {
     const { objects } = this.#scene.fast.cluster.server
     const pool = objects.find(`/apis/karpenter.sh/v1/nodepools/${name}`)
     const nodeClass = objects.find('/apis/karpenter.azure.com/v1beta1/aksnodeclasses/default')
     if (![pool, nodeClass].every((one) => one !== undefined && !isGoing(one) && isTrue(one, 'Ready'))) return false
     const used = cpusOf(this.#objects('nodeclaims'), name)
     const size = which === 'smallest' ? Math.min(...cpus.map(Number)) : Math.max(...cpus.map(Number))
-    return used + size <= cpuLimit
+    return nodes === undefined && used + size <= cpuLimit
   }
 
   #objects(resource: 'pods' | 'nodes' | 'nodeclaims' | 'nodepools'): readonly Json[] {

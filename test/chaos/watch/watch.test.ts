@@ -163,6 +163,18 @@ test('the watch names a commit that another process finishes though the budget h
   expect(wrong.map(({ kind }) => kind)).toEqual(['budget'])
 })
 
+test('the watch names a static NodePool with more nodes than its limit, those counted that go', async () => {
+  const wrong = await seen(async ({ scene, put, edit }) => {
+    await scene.edit('default', { nodes: 1 })
+    await wait(longMs)
+    for (const name of ['a', 'b', 'c']) {
+      put('nodeclaims', claimJson(name))
+      edit('nodeclaims', name, { metadata: { deletionTimestamp: new Date(scene.nowMs).toISOString() } })
+    }
+  })
+  expect(wrong).toEqual([{ kind: 'limit', what: 'default has 3 nodes of 2' }])
+})
+
 test.each(Object.entries(acts))('the watch names it: %s', async (kind, act) => {
   expect((await seen(act)).map((one) => one.kind)).toEqual(kind.split(', '))
 })

@@ -162,8 +162,11 @@ export class Watch {
    */
   #lookAtLimit(pool: string): void {
     const claims = this.#claims().filter((claim) => poolOf(claim) === pool)
-    const limits = this.#scene.rulesSince(pool, this.#scene.nowMs - staleMs).map(({ cpuLimit }) => cpuLimit)
-    const most = limits.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...limits)
+    const rules = this.#scene.rulesSince(pool, this.#scene.nowMs - staleMs)
+    const most = rules.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...rules.map(({ cpuLimit }) => cpuLimit))
+    const mostNodes =
+      rules.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...rules.map(({ nodeLimit }) => nodeLimit))
+    if (claims.length > mostNodes) this.note('limit', `${pool} has ${claims.length} nodes of ${mostNodes}`)
     // What was made in place of a node that stays after all is over the limit: its command ended before it was done.
     const undone = new Set(
       this.#scene.fast.temporal.runs.filter(hasEndedUndone).map(({ identity }) => identity.workflowId),
