@@ -13,12 +13,7 @@ type Of<K extends Trouble['kind']> = Trouble & { readonly kind: K }
 /** How each kind of fault comes about. Errors: why it cannot now. */
 export const faults = {
   kill: (scene, { forMs, ...at }) => stopNext(scene, at, (process) => kill(scene, process, forMs)),
-  freeze: (scene, { forMs, ...at }) =>
-    stopNext(scene, at, (process) => {
-      scene.disturb(forMs)
-      scene.fast.temporal.freeze(process)
-      scene.later(forMs, () => scene.fast.temporal.thaw(process))
-    }),
+  freeze: (scene, { forMs, ...at }) => stopNext(scene, at, (process) => freeze(scene, process, forMs)),
   lateLaunch: async (scene, { ms, forMs, isFirst }) => {
     const slow = (by: number) =>
       scene.world.fault({ kind: 'latency', ms: by, operation: 'PUT virtualMachines', count: 1 })
@@ -36,9 +31,11 @@ export const faults = {
         }
     })
   },
-  cutCommit: async (scene, { draw, forMs, isStopped, isEnded }) => {
+  cutCommit: async (scene, { draw, forMs, isStopped, isEnded, isFrozen = false }) => {
+    if (isFrozen) standBy(scene)
     await stopNext(scene, { after: 1, step: 'a stamp', point: 'sent' }, (process, request) => {
-      kill(scene, process, forMs)
+      if (isFrozen) freeze(scene, process, takeoverMs + forMs)
+      else kill(scene, process, forMs)
       const claim = scene.fast.cluster.server.objects.find(request.split(' ')[1] ?? '')
       const pool = claim && metaOf(claim).labels?.['karpenter.sh/nodepool']
       if (isStopped && pool !== undefined) scene.later(0, () => scene.edit(pool, { budget: '0' }))
@@ -139,6 +136,20 @@ function kill(scene: Scene, process: SimulatedProcess, forMs: number): void {
     scene.startJoiner(process.name)
     scene.startedMs = scene.nowMs
   })
+}
+
+function freeze(scene: Scene, process: SimulatedProcess, forMs: number): void {
+  scene.disturb(forMs)
+  scene.fast.temporal.freeze(process)
+  scene.later(forMs, () => scene.fast.temporal.thaw(process))
+}
+
+/** After how long another process has taken over, and what nobody goes on with is released. */
+const takeoverMs = 20_000
+
+/** A second process of Joiner stands by, where there is none. */
+function standBy(scene: Scene): void {
+  if (scene.plan.replicas === 1 && !scene.fast.joiners.has('joiner-1')) scene.startJoiner('joiner-1')
 }
 
 /** For how long a process may be to stop at a request that does not come, before another stop takes that one's place. */

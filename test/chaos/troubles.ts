@@ -15,7 +15,8 @@ export type Trouble =
   | { readonly kind: 'lateLaunch'; readonly ms: number; readonly forMs: number; readonly isFirst: boolean }
   /**
    * Nodes of a NodePool drift, and the process that is about to give a node to a command ends there. `isEnded`: somebody terminates the commands.
-   * `isStopped`: somebody lets no more nodes of the NodePool be disrupted.
+   * `isStopped`: somebody lets no more nodes of the NodePool be disrupted. `isFrozen`: the process stands still in place of ending, for 20 s
+   * more, and another one takes over, which gives the node to another command.
    */
   | {
       readonly kind: 'cutCommit'
@@ -23,6 +24,7 @@ export type Trouble =
       readonly forMs: number
       readonly isEnded: boolean
       readonly isStopped: boolean
+      readonly isFrozen?: boolean
     }
   /** Nodes of a NodePool drift, and the first that comes in place of one loses its Node at once, while Temporal is away. */
   | { readonly kind: 'loseReplacement'; readonly draw: number; readonly forMs: number }
@@ -137,7 +139,14 @@ const freeze: Maker = (random) => ({ kind: 'freeze', ...stopOf(random, 120) })
 const cutCommit: Maker = (random) => {
   const isEnded = random.chance(0.6)
   const isStopped = random.chance(0.8)
-  return { kind: 'cutCommit', draw: drawn(random), forMs: seconds(random, 1, 30), isEnded, isStopped }
+  return {
+    kind: 'cutCommit',
+    draw: drawn(random),
+    forMs: seconds(random, 1, 30),
+    isEnded,
+    isStopped,
+    isFrozen: isEnded && !isStopped,
+  }
 }
 
 /** A command is given up on after ten minutes. */

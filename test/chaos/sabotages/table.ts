@@ -74,8 +74,19 @@ export const sabotages: readonly Sabotage[] = [
     fix: '12fc199f',
     kind: 'taken from its command',
     path: 'activities/disruption/commit/command-writes.ts',
-    text: 'stampOf(current) === undefined\n',
-    by: 'stampOf(current) !== id\n',
+    text: `(current) =>
+        stampOf(current) === undefined
+          ? lockedPatch({ metadata: { annotations: { [annotations.disruptionCommand]: id } } }, current.metadata)
+          : undefined,`,
+    by: '() => ({ metadata: { annotations: { [annotations.disruptionCommand]: id } } }),',
+  },
+  {
+    name: 'a commit that stood still takes a node from the command that has it by then',
+    fix: '80770357',
+    kind: 'taken from its command',
+    path: 'activities/disruption/commit/command-writes.ts',
+    text: '? lockedPatch({ metadata: { annotations: { [annotations.disruptionCommand]: id } } }, current.metadata)',
+    by: '? { metadata: { annotations: { [annotations.disruptionCommand]: id } } }',
   },
   {
     name: 'a node goes for a replacement whose Node is gone',
@@ -108,6 +119,22 @@ export const sabotages: readonly Sabotage[] = [
     path: 'activities/provisioning/pool-limits.ts',
     text: 'usage: mergeResources(usageOf(this.#deps, name, this.#without), underWay.get(name) ?? {}),',
     by: 'usage: mergeResources(usageOf(this.#deps, name, this.#without), underWay.get("") ?? {}),',
+  },
+  {
+    name: 'after its clock was set back a process waits for the time when it looked last',
+    fix: 'b811412c',
+    kind: 'marked without a command',
+    path: 'core/values/time.ts',
+    text: 'return now - sinceMs >= ms || now < sinceMs',
+    by: 'return now - sinceMs >= ms',
+  },
+  {
+    name: 'the end of a VM takes from its cache that its NodeClaim goes',
+    fix: '9acefbfa',
+    kind: 'VM ended with pods',
+    path: 'activities/azure/launch/instance.ts',
+    text: 'await claimBeingDeleted(deps, ref, liveClaim)',
+    by: 'await claimBeingDeleted(deps, ref)',
   },
   {
     name: 'a lifecycle that is cancelled in Temporal ends where it stands',
