@@ -43,6 +43,7 @@ export class TemporalServer {
   readonly #workers: Worker[] = []
   readonly #current = new Map<string, Run>()
   #begun = 0
+  #failure: Error | undefined
   /** Tasks that no worker has taken yet. Each says whether it is taken now. */
   #backlog: (() => boolean)[] = []
   /** Requests for tasks that processes had sent when they froze. */
@@ -80,6 +81,10 @@ export class TemporalServer {
       {
         ...server,
         startLocal: this.#attempts.startLocal.bind(this.#attempts),
+        failed: (run, error) => {
+          run.taskErrors.push(error)
+          this.#failure ??= error
+        },
         carryOut: (run, command, ids) => carryOut(commandServer, run, { command, ids }),
       },
       {
@@ -93,6 +98,11 @@ export class TemporalServer {
   /** Activations that were not replays. */
   get activations(): number {
     return this.#tasks.activations
+  }
+
+  /** The first error of a workflow task of any run. */
+  get failure(): Error | undefined {
+    return this.#failure
   }
 
   get clock(): Clock {

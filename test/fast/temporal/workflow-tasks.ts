@@ -51,6 +51,7 @@ export interface TasksServer {
   readonly clock: Clock
   whenWorker(offer: Offer): void
   startLocal(run: Run, activity: PendingActivity, worker: Worker): void
+  failed(run: Run, error: Error): void
   /** The server takes a command of a committed task. */
   carryOut(
     run: Run,
@@ -116,10 +117,7 @@ export class WorkflowTasks {
         take: (worker) => this.#start(run, isPolling(worker) ? this.#cachedBy(run, worker) : worker),
         isOver: () => !run.isRunning,
       })
-    if (run.stickyWorker === undefined || isPolling(run.stickyWorker)) {
-      this.#at(afterMs, offer)
-      return
-    }
+    if (run.stickyWorker === undefined || isPolling(run.stickyWorker)) return void this.#at(afterMs, offer)
     // No process polls the sticky queue of a worker that is gone, or stands still: its task times out there first.
     run.stickyWorker = undefined
     this.#at(stickyTimeoutMs, () => {
@@ -194,7 +192,7 @@ export class WorkflowTasks {
       if (run.cached?.worker !== task.worker) this.#revive(run, task.worker)
       this.#activate(run, task, { jobs, markers: [] })
     } catch (error) {
-      run.taskErrors.push(error as Error)
+      this.#server.failed(run, error as Error)
       if (task.activations.length === 0) run.waiting = [...jobs, ...run.waiting]
       this.#fail(run, task)
     }
@@ -203,7 +201,7 @@ export class WorkflowTasks {
   #revive(run: Run, worker: Worker): void {
     run.evict()
     const workflow = worker.host.begin(run.identity, run.past[0]?.nowMs ?? this.#server.clock.now())
-    workflow.onBroken((error) => run.taskErrors.push(error))
+    workflow.onBroken((error) => this.#server.failed(run, error))
     replayInto(workflow, run)
     run.cached = { worker, workflow }
   }
@@ -322,7 +320,7 @@ export class WorkflowTasks {
     try {
       this.#activate(run, task, { jobs: [job], markers: [marker] })
     } catch (error) {
-      run.taskErrors.push(error as Error)
+      this.#server.failed(run, error as Error)
       this.#fail(run, task)
     }
   }

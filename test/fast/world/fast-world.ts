@@ -129,7 +129,8 @@ export class FastWorld {
 
   /** Errors: a workflow task that failed, which Temporal would try again for ever. */
   throwFailures(): void {
-    for (const { taskErrors } of this.temporal.runs) for (const error of taskErrors) throw error
+    const { failure } = this.temporal
+    if (failure !== undefined) throw failure
   }
 
   /** Starts a process of Joiner. Errors: one of its name lives. */

@@ -8,10 +8,11 @@ import { randomNumbers } from '../../virtual-clock.ts'
 import { admitted } from './admission.ts'
 import { Garbage } from './garbage.ts'
 import { isSameJson } from './json-copy.ts'
-import { type Meta, metaOf, ObjectStore } from './objects.ts'
+import { type Meta, metaOf, ObjectStore, placeOf } from './objects.ts'
 import { namespaceOf, pathOf, resourceOf, targetOf } from './paths.ts'
 import { heldToPolicies } from './policies.ts'
 import { selection } from './selectors.ts'
+import type { Change } from './watches.ts'
 
 const isNone = (list: unknown) => (Array.isArray(list) ? list.length : 0) === 0
 
@@ -22,6 +23,9 @@ export interface DeleteOptions {
   readonly isDryRun?: boolean
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
 }
+
+/** How long an Event is kept after it was written last: the default of `--event-ttl`. */
+const eventsStayMs = 3_600_000
 
 /** Letters of generated names: no word comes of them. */
 export const nameLetters = 'bcdfghjklmnpqrstvwxz2456789'
@@ -36,7 +40,7 @@ export class ApiServer {
   podsTakeMs = 1000
   /** Whether objects go with their last owner, as the controller manager lets them go. */
   collectsGarbage = false
-  /** Whether defaults are filled in, and invalid objects refused. */
+  /** Whether defaults are filled in, invalid objects refused, and Events let go after an hour. */
   admits = false
   readonly #garbage = new Garbage(this)
   readonly #created = new Map<string, number>()
@@ -45,6 +49,7 @@ export class ApiServer {
   constructor() {
     this.objects.onChange((change) => {
       if (this.collectsGarbage) this.#garbage.after(change)
+      if (this.admits && change.resource === 'events' && change.type !== 'DELETED') this.#letEnd(change)
     })
   }
 
@@ -63,11 +68,10 @@ export class ApiServer {
   list(url: string, query: Readonly<Record<string, unknown>> = {}): readonly Json[] {
     const { resource, namespace, query: inPath } = targetOf(url)
     const isSelected = selection({ ...Object.fromEntries(inPath), ...query })
-    const place = (object: Json) => `${metaOf(object).namespace ?? ''}/${metaOf(object).name}`
     return this.objects
       .of(resource, namespace)
       .filter(isSelected)
-      .sort((a, b) => (place(a) < place(b) ? -1 : 1))
+      .sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
   }
 
   /** `count`: how many objects of the name were created. Each has a UID of its own. */
@@ -223,6 +227,14 @@ export class ApiServer {
   /** Whether a pod that is being deleted has not ended yet. */
   #hasTime(resource: string, object: Json): boolean {
     return resource === 'pods' && Number(metaOf(object)['deletionGracePeriodSeconds'] ?? 0) > 0
+  }
+
+  /** An Event goes by itself, unless it is written again meanwhile. Watches hear of a deletion. */
+  #letEnd({ path, object }: Change): void {
+    const end = () => {
+      if (this.objects.find(path) === object) this.objects.drop(path)
+    }
+    SimulatedProcess.outside(() => setTimeout(end, eventsStayMs).unref())
   }
 
   /** The kubelet ends a pod that was told to go. */

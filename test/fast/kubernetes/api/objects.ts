@@ -30,10 +30,20 @@ export interface OwnerReference {
 
 export const metaOf = (object: Json) => object['metadata'] as Meta
 
+/** What lists are sorted by. */
+export const placeOf = (object: Json) => `${metaOf(object).namespace ?? ''}/${metaOf(object).name}`
+
+/** Lists that an object is in: of its resource, and of that in its namespace. */
+function placesOf(path: string): readonly string[] {
+  const [resource, namespace] = [resourceOf(path), namespaceOf(path)]
+  return namespace === undefined ? [resource] : [resource, `${namespace}/${resource}`]
+}
+
 /** Objects by path with their versions, and who is told of changes. What is stored is never changed, only replaced. */
 export class ObjectStore {
   readonly #objects = new Map<string, Json>()
-  readonly #byResource = new Map<string, Map<string, Json>>()
+  /** Those of a resource, by its name, and of these those of a namespace, by both. */
+  readonly #byPlace = new Map<string, Map<string, Json>>()
   readonly #listeners = new Set<(change: Change) => void>()
   /** How many objects have a kind and a UID: names of objects of several kinds may be the same, and so their UIDs here. */
   readonly #identities = new Map<string, number>()
@@ -63,10 +73,8 @@ export class ObjectStore {
 
   /** All objects of a resource, or those in a namespace, in the order of their creation. Not copies. */
   of(resource: string, namespace?: string): readonly Json[] {
-    const all = this.#byResource.get(resource)
-    if (all === undefined) return []
-    if (namespace === undefined) return [...all.values()]
-    return [...all].flatMap(([path, object]) => (namespaceOf(path) === namespace ? [object] : []))
+    const place = namespace === undefined ? resource : `${namespace}/${resource}`
+    return [...(this.#byPlace.get(place)?.values() ?? [])]
   }
 
   /** Whether there is an object of this kind and UID. */
@@ -87,8 +95,10 @@ export class ObjectStore {
     })
     const before = this.#objects.get(path)
     const resource = resourceOf(path)
-    const ofResource = this.#byResource.get(resource) ?? new Map<string, Json>()
-    this.#byResource.set(resource, ofResource.set(path, stored))
+    for (const place of placesOf(path)) {
+      const there = this.#byPlace.get(place) ?? new Map<string, Json>()
+      this.#byPlace.set(place, there.set(path, stored))
+    }
     this.#objects.set(path, stored)
     if (before === undefined || before['kind'] !== object['kind'] || metaOf(before).uid !== metaOf(stored).uid) {
       this.#count(before, -1)
@@ -106,7 +116,7 @@ export class ObjectStore {
     const resource = resourceOf(path)
     this.#objects.delete(path)
     this.#count(before, -1)
-    this.#byResource.get(resource)?.delete(path)
+    for (const place of placesOf(path)) this.#byPlace.get(place)?.delete(path)
     const object = { ...before, metadata: { ...metaOf(before), resourceVersion: this.version } }
     this.#tell({ type: 'DELETED', resource, path, object, before, version: this.#version })
     return object

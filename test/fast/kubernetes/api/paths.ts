@@ -53,7 +53,13 @@ export function resourceOf(path: string): string {
 }
 
 /** Returns the namespace of a path of an object or of a list; undefined: it has none, or is of all namespaces. */
-export const namespaceOf = (path: string) => /\/namespaces\/([^/]+)\//.exec(path)?.[1]
+export function namespaceOf(path: string): string | undefined {
+  const at = path.indexOf(ofNamespace)
+  const end = at < 0 ? -1 : path.indexOf('/', at + ofNamespace.length)
+  return end < 0 ? undefined : path.slice(at + ofNamespace.length, end)
+}
+
+const ofNamespace = '/namespaces/'
 
 const irregular: Readonly<Record<string, string>> = {
   NetworkPolicy: 'networkpolicies',

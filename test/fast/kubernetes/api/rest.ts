@@ -6,7 +6,7 @@ import { keepingStatus } from '../../../fakes/api-rules.ts'
 import { merged, operated } from '../../../fakes/patches.ts'
 import type { ApiServer, DeleteOptions } from './api-server.ts'
 import { jsonCopy, sentCopy } from './json-copy.ts'
-import { type Meta, metaOf } from './objects.ts'
+import { type Meta, metaOf, placeOf } from './objects.ts'
 import { type Target, targetOf } from './paths.ts'
 import { replicasFieldOf } from './schema.ts'
 import { AppliedObjects } from './server-side-apply.ts'
@@ -128,7 +128,7 @@ export class Rest {
     const all = this.#server.list(list, Object.fromEntries(query))
     if (query.has('continue') && watches.isForgotten(first))
       throw new ApiError(410, 'Expired', `GET ${list}: 410 The provided continue parameter is too old`)
-    const rest = all.filter((object) => placeOf(object) > after)
+    const rest = after === '' ? all : all.filter((object) => placeOf(object) > after)
     const items = limit > 0 ? rest.slice(0, limit) : rest
     const last = items.at(-1)
     const more = last !== undefined && rest.length > items.length ? { continue: `${first}|${placeOf(last)}` } : {}
@@ -204,8 +204,6 @@ function metadataAfter(before: Meta, after: Meta): Json {
   for (const key in after) if (!own.has(key)) metadata[key] = after[key]
   return metadata
 }
-
-const placeOf = (object: Json) => `${metaOf(object).namespace ?? ''}/${metaOf(object).name}`
 
 function listOf({ list, resource, namespace }: Target, object: Json): string {
   const { namespace: own } = metaOf(object)

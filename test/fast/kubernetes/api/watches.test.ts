@@ -8,6 +8,7 @@ import { SimulatedProcess } from '../../simulated-process.ts'
 import { passUntil, type VirtualClock } from '../../virtual-clock.ts'
 import { VirtualTime } from '../../virtual-time.ts'
 import { startControllers } from '../controllers/start-controllers.ts'
+import { metaOf } from './objects.ts'
 
 interface Watched {
   readonly cluster: FakeCluster
@@ -79,5 +80,26 @@ describe('a cache of the product over a cluster in memory', () => {
       cluster.forgetChanges()
       await until('it is seen', () => present(cache, 'a'))
       expect(lists()).toBe(2)
+    }))
+  test('hears of the end of an Event an hour after it was written last', () =>
+    watched(async ({ cluster, clock, until }) => {
+      const beginMs = clock.now()
+      const ends: unknown[] = []
+      const look = async () => {
+        const { signal } = new AbortController()
+        for await (const { type, object } of cluster.client.watch('/api/v1/events', { signal }))
+          if (type === 'DELETED') ends.push([metaOf(object).name, (clock.now() - beginMs) / 60_000])
+      }
+      void look()
+      for (const name of ['a', 'b']) cluster.put('events', { metadata: { name, namespace: 'default' } })
+      await until('40 minutes are over', () => clock.now() >= beginMs + 2_400_000)
+      const writtenMs = clock.now()
+      cluster.edit('events', 'b', { count: 2 }, 'default')
+      await until('both are gone', () => ends.length === 2)
+      expect(ends).toEqual([
+        ['a', 60],
+        ['b', 60 + (writtenMs - beginMs) / 60_000],
+      ])
+      expect(cluster.names('events')).toEqual([])
     }))
 })
