@@ -1,5 +1,4 @@
 import type { Logger } from 'pino'
-import { pauseFor } from '../../activity-context.ts'
 import type { CachedKind, CachedObject } from './cached-kinds.ts'
 
 export interface ClusterChange {
@@ -125,23 +124,19 @@ export abstract class ChangeFeed {
 
 type Subscribe = (listener: ChangeListener) => () => void
 
-function wait<T>(
-  subscribe: Subscribe,
-  observe: (change?: ClusterChange) => T | undefined,
-  signal: AbortSignal,
-): Promise<T> {
+function wait<T>(subscribe: Subscribe, observe: () => T | undefined, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const first = observe()
     if (first !== undefined) return resolve(first)
-    const end = subscribe((change) => {
-      const value = observe(change)
+    const end = subscribe(() => {
+      const value = observe()
       if (value === undefined) return
       finish()
       resolve(value)
     })
     const cancelled = () => {
       finish()
-      reject(signal.reason instanceof Error ? signal.reason : new Error('the wait was cancelled'))
+      reject(cancelledBy(signal))
     }
     const finish = () => {
       end()
@@ -152,23 +147,31 @@ function wait<T>(
   })
 }
 
-async function changeWithin(subscribe: Subscribe, { ms, concerns }: Within, signal: AbortSignal): Promise<boolean> {
-  const over = new AbortController()
-  const both = AbortSignal.any([signal, over.signal])
-  let changed = false
-  const change = wait(
-    subscribe,
-    (about) => {
-      changed ||= about !== undefined && concerns(about)
-      return changed ? true : undefined
-    },
-    both,
-  )
-  try {
-    await Promise.race([change, pauseFor(ms, both)])
-    return changed
-  } finally {
-    over.abort()
-    await Promise.allSettled([change])
-  }
+/** One promise and one timer: planners and drains wait anew all the time. */
+function changeWithin(subscribe: Subscribe, { ms, concerns }: Within, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(cancelledBy(signal))
+    const finish = () => {
+      end()
+      clearTimeout(timer)
+      signal.removeEventListener('abort', cancelled)
+    }
+    const over = (changed: boolean) => {
+      finish()
+      resolve(changed)
+    }
+    const cancelled = () => {
+      finish()
+      reject(cancelledBy(signal))
+    }
+    const end = subscribe((change) => {
+      if (concerns(change)) over(true)
+    })
+    const timer = setTimeout(over, ms, false)
+    signal.addEventListener('abort', cancelled, { once: true })
+  })
+}
+
+function cancelledBy({ reason }: AbortSignal): Error {
+  return reason instanceof Error ? reason : new Error('the wait was cancelled')
 }
