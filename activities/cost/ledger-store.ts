@@ -13,6 +13,7 @@ import {
 
 interface StoredMap {
   readonly entries: LedgerEntries
+  readonly hours: LedgerHours
   /** Absent: there is no such ConfigMap. */
   readonly resourceVersion?: string
 }
@@ -37,7 +38,7 @@ export class LedgerStore {
   /** Returns up to when the ledger of today and yesterday is stored, in epoch ms. Errors: the API server's. */
   async storedUntil(now: number): Promise<number | undefined> {
     const stored = await Promise.all([now - dayMs, now].map((ms) => this.#read(ledgerMapOf(ms))))
-    return coveredUntil(stored.flatMap(({ entries }) => [...parseLedgerMap(entries).hours.values()]))
+    return coveredUntil(stored.flatMap(({ hours }) => [...hours.values()]))
   }
 
   /** Makes the ConfigMap of a time where it is missing. Errors: the API server's. */
@@ -58,7 +59,7 @@ export class LedgerStore {
   async #addTo(name: string, slices: readonly CostSlice[]): Promise<number> {
     for (let attempt = 1; ; attempt++) {
       const stored = this.#known.get(name) ?? (await this.#read(name))
-      const changes = changesOf(stored.entries, slices)
+      const changes = changesOf(stored, slices)
       try {
         if (Object.keys(changes).length > 0) await this.#write(name, stored, changes)
         return sizeOf(this.#known.get(name)?.entries ?? {})
@@ -71,9 +72,9 @@ export class LedgerStore {
 
   async #read(name: string): Promise<StoredMap> {
     const map = await findConfigMap(this.#source.client, { name, namespace: this.#source.namespace })
-    if (map === undefined) return { entries: {} }
-    const stored = this.#remember(name, map)
-    this.#source.note?.(name, parseLedgerMap(stored.entries).faults)
+    if (map === undefined) return { entries: {}, hours: new Map() }
+    const { stored, faults } = this.#remember(name, map)
+    this.#source.note?.(name, faults)
     return stored
   }
 
@@ -84,19 +85,23 @@ export class LedgerStore {
     this.#remember(name, await putConfigMap(client, { name, namespace, version }, { ...isNew, data }))
   }
 
-  #remember(name: string, { metadata: { resourceVersion }, data: entries = {} }: ConfigMap): StoredMap {
-    const stored = { resourceVersion, entries }
+  /** Only what is not as it was is parsed: of a day's hours that is one. */
+  #remember(name: string, { metadata: { resourceVersion }, data: entries = {} }: ConfigMap) {
+    const { hours, faults } = parseLedgerMap(entries, this.#known.get(name))
+    const stored: StoredMap = { resourceVersion, entries, hours }
     this.#known.set(name, stored)
-    return stored
+    return { stored, faults }
   }
 }
 
 /** The entries that change; none when all of it is stored. */
-function changesOf(entries: LedgerEntries, slices: readonly CostSlice[]): Readonly<Record<string, string | null>> {
-  const { hours: stored } = parseLedgerMap(entries)
-  const added = addSlices(stored, slices)
+function changesOf(
+  { entries, hours }: StoredMap,
+  slices: readonly CostSlice[],
+): Readonly<Record<string, string | null>> {
+  const added = addSlices(hours, slices)
   const touched = new Set(slices.map(({ fromMs }) => hourOf(fromMs)))
-  const changed = [...added].filter(([atMs, hour]) => touched.has(atMs) && stored.get(atMs) !== hour)
+  const changed = [...added].filter(([atMs, hour]) => touched.has(atMs) && hours.get(atMs) !== hour)
   return changed.length === 0 ? {} : ledgerEntries(new Map(changed), entries)
 }
 
