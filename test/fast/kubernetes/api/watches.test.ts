@@ -87,7 +87,7 @@ describe('a cache of the product over a cluster in memory', () => {
       const ends: unknown[] = []
       const look = async () => {
         const { signal } = new AbortController()
-        for await (const { type, object } of cluster.client.watch('/api/v1/events', { signal }))
+        for await (const { type, object } of cluster.server.objects.watches.watch('/api/v1/events', { signal }))
           if (type === 'DELETED') ends.push([metaOf(object).name, (clock.now() - beginMs) / 60_000])
       }
       void look()
