@@ -217,7 +217,7 @@ export class FakeCluster {
   put(resource: ResourceName, object: Json): void {
     const meta = object['metadata'] as Meta
     const path = resourcePath(resource, meta.name, meta.namespace)
-    this.server.objects.store(path, { ...object, metadata: this.server.named(meta) })
+    this.server.objects.store(path, jsonCopy({ ...object, metadata: this.server.named(meta) }))
   }
 
   /** An object as it is now; undefined: there is none. */

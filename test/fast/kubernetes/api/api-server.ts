@@ -7,7 +7,7 @@ import { SimulatedProcess } from '../../simulated-process.ts'
 import { randomNumbers } from '../../virtual-clock.ts'
 import { admitted } from './admission.ts'
 import { Garbage } from './garbage.ts'
-import { isSameJson } from './json-copy.ts'
+import { isSameJson, jsonCopy } from './json-copy.ts'
 import { type Meta, metaOf, ObjectStore, placeOf } from './objects.ts'
 import { namespaceOf, pathOf, resourceOf, targetOf } from './paths.ts'
 import { heldToPolicies } from './policies.ts'
@@ -131,7 +131,7 @@ export class ApiServer {
 
   /** Changes an object behind everybody's back, as another client of the API server does. */
   edit(path: string, change: Json): void {
-    this.objects.store(path, merged(this.objects.require(path), change))
+    this.objects.store(path, merged(this.objects.require(path), jsonCopy(change)))
   }
 
   delete(

@@ -1,7 +1,6 @@
 import type { Json } from '../../../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../../../activities/kubernetes/client/api-error.ts'
 import { withoutEmpty } from '../../../fakes/api-rules.ts'
-import { jsonCopy } from './json-copy.ts'
 import { namespaceOf, resourceOf } from './paths.ts'
 import { type Change, Watches } from './watches.ts'
 
@@ -87,12 +86,10 @@ export class ObjectStore {
     return this.#objects
   }
 
+  /** From now on nobody changes what the object consists of: it may be part of what was stored before. */
   store(path: string, object: Json): Json {
     this.#version += 1
-    const stored = jsonCopy({
-      ...object,
-      metadata: { ...withoutEmpty(metaOf(object)), resourceVersion: this.version },
-    })
+    const stored = { ...object, metadata: { ...withoutEmpty(metaOf(object)), resourceVersion: this.version } }
     const before = this.#objects.get(path)
     const resource = resourceOf(path)
     for (const place of placesOf(path)) {

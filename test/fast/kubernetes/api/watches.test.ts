@@ -83,6 +83,7 @@ describe('a cache of the product over a cluster in memory', () => {
     }))
   test('hears of the end of an Event an hour after it was written last', () =>
     watched(async ({ cluster, clock, until }) => {
+      cluster.watching.endMs = Number.POSITIVE_INFINITY
       const beginMs = clock.now()
       const ends: unknown[] = []
       const look = async () => {
