@@ -377,11 +377,7 @@ class Lifecycle {
     if (this.#phase === undefined) this.#sinceMs = phaseStart(this.#record.facts, phase) ?? Date.now()
     else if (this.#phase !== phase) this.#sinceMs = Date.now()
     this.#phase = phase
-    // Each upsert is an Action on Temporal Cloud. Lists tell nodes that come, from the start on, nodes that are ready and nodes that go.
-    if (phase === 'Ready' || phase === 'Draining' || phase === 'Terminating') {
-      this.#attributes.learn({ nodePhase: phase === 'Ready' ? phase : 'Draining' })
-      this.#attributes.publish()
-    }
+    this.#attributes.show(phase)
     this.#record.describe(this.status())
   }
 

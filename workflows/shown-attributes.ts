@@ -1,4 +1,5 @@
-import { upsertSearchAttributes } from '@temporalio/workflow'
+import { patched, upsertSearchAttributes } from '@temporalio/workflow'
+import type { Phase } from '../core/node-claim/phase.ts'
 import { type SearchAttributeName, searchAttributes } from './search-attributes.ts'
 
 /** Values of search attributes by their names. */
@@ -17,14 +18,28 @@ export class ShownAttributes {
     this.#shown = started && new Map(Object.entries(started) as [SearchAttributeName, string][])
   }
 
-  /** Keeps values until the next time that they are published; other keys are ignored. */
+  /** Keeps values until the next phase that is shown; other keys are ignored. */
   learn(values: object): void {
     for (const [name, value] of Object.entries(values))
       if (name in searchAttributes && typeof value === 'string') this.#waiting.set(name as SearchAttributeName, value)
   }
 
+  /**
+   * Shows a phase, with what was learned before. Lists tell nodes that come, from the start on, nodes that are ready and nodes that go: each upsert is an
+   * Action on Temporal Cloud.
+   */
+  show(phase: Phase): void {
+    const isLeaving = phase === 'Draining' || phase === 'Terminating'
+    // A restore of etcd has taken its deletion back.
+    const isBack = () => this.#shown?.get('nodePhase') === 'Draining' && patched('deletion-taken-back')
+    if (isLeaving) this.#publish({ nodePhase: 'Draining' })
+    else if (phase === 'Ready') this.#publish({ nodePhase: phase })
+    else if (isBack()) this.#publish({ nodePhase: 'Launching' })
+  }
+
   /** Upserts what changed, in one event. */
-  publish(): void {
+  #publish(phase: AttributeValues): void {
+    this.learn(phase)
     if (this.#shown === undefined) return
     const changed = [...this.#waiting].filter(([name, value]) => this.#shown?.get(name) !== value)
     this.#waiting.clear()

@@ -63,9 +63,14 @@ export class History {
 
   /** The ids of the patches whose markers it has, as the attribute `TemporalChangeVersion` lists them. */
   patches(): readonly string[] {
+    return this.attribute('TemporalChangeVersion').flatMap((value) => value as string[])
+  }
+
+  /** The values that a search attribute got, in order. */
+  attribute(name: string): readonly unknown[] {
     return this.of('upsertWorkflowSearchAttributesEventAttributes').flatMap(({ searchAttributes }) => {
-      const listed = searchAttributes?.indexedFields?.['TemporalChangeVersion']
-      return listed === undefined ? [] : (valueOf(listed) as string[])
+      const value = searchAttributes?.indexedFields?.[name]
+      return value === undefined ? [] : [valueOf(value)]
     })
   }
 

@@ -1,4 +1,6 @@
+import { ApplicationFailure } from '@temporalio/activity'
 import { beforeAll, expect, test } from 'vitest'
+import { notBeingDeleted } from '../../core/node-claim/lifecycle.ts'
 import { workflowBundle } from '../../workers/bundle.ts'
 import { type Activities, OneLife } from './temporal/one-life.ts'
 import { WorkflowHost } from './temporal/workflow-host.ts'
@@ -32,4 +34,22 @@ test('a silent node of which Azure says nothing is drained like any', async () =
   life.begin()
   await life.until('the end', () => !life.run.isRunning)
   expect(calls).toEqual(['drain after 0 looks', 'drain after 1 looks', 'deleteInstance'])
+})
+
+test('a node whose deletion a restore of etcd takes back is not listed as one that goes', async () => {
+  const life = new OneLife(host)
+  life.story.isDeleted = true
+  life.startProcess({
+    ...life.activities,
+    drain: async () => {
+      life.story.isDeleted = false
+      throw ApplicationFailure.nonRetryable('NodeClaim a is not being deleted', notBeingDeleted)
+    },
+  })
+  life.begin()
+  const listed = () => life.run.history.attribute('NodePhase')
+  await life.until('it comes again', () => life.story.launches > 0)
+  expect(listed()).toEqual(['Draining', 'Launching'])
+  await life.until('it is ready', () => life.story.isReady && life.phase() === 'Ready')
+  expect(listed()).toEqual(['Draining', 'Launching', 'Ready'])
 })
