@@ -3,15 +3,17 @@ import type { PlanSummary } from '../activities/disruption/contract.ts'
 import type { ApplyRequest, ConsolidateRequest, PlanRequest } from '../core/disruption/plan/plan-requests.ts'
 import type { DetailedLife } from '../core/history/details.ts'
 import type { OwnState } from '../core/history/headline.ts'
+import type { Leaving } from '../core/history/life.ts'
 import type { ForceFinishRequest, HoldRequest, ReleaseRequest, RetryRequest } from '../core/node-claim/node-requests.ts'
 import type { PauseRequest, ResumeRequest } from '../core/pauses/pause-requests.ts'
 import type { Pause } from '../core/pauses/pauses.ts'
 
 /**
- * Asks the receiver to observe again. A poke carries no state, so lost, doubled and reordered pokes change nothing; the text says what happened, for
- * those who read the history.
+ * Asks the receiver to observe again; the text says what happened, for those who read the history. Of a NodeClaim that goes while its Nodes have yet to be
+ * drained it also says why, which saves the look before the drain. Each step reads by itself whether it may act, so lost, doubled, reordered and forged
+ * pokes change nothing.
  */
-export const pokeSignal = defineSignal<[string?]>('observeAgain')
+export const pokeSignal = defineSignal<[string?, Leaving?]>('observeAgain')
 
 export const pauseSignal = defineSignal<[(PauseRequest | null)?]>('pause')
 export const resumeSignal = defineSignal<[(ResumeRequest | null)?]>('resume')

@@ -8,7 +8,8 @@ import {
 } from '@temporalio/workflow'
 import type { JoinOutcome, LaunchOutcome } from '../activities/azure/contract.ts'
 import type { Asked, ClaimRef, Ended, GiveUpReason, NextStep, StepInput } from '../activities/kubernetes/contract.ts'
-import { factsKey } from '../core/history/life.ts'
+import { factsKey, type Leaving } from '../core/history/life.ts'
+import { readLeaving } from '../core/history/read-facts.ts'
 import { bounded } from '../core/history/record.ts'
 import { failureOf, type LifeResult } from '../core/history/result.ts'
 import { phaseStart } from '../core/history/timeline.ts'
@@ -16,6 +17,7 @@ import { type DrainWaits, nothingReported, waitsText } from '../core/node-claim/
 import type { Wake } from '../core/node-claim/lifecycle.ts'
 import { limits } from '../core/node-claim/limits.ts'
 import type { Phase } from '../core/node-claim/phase.ts'
+import { defined } from '../core/values/defined.ts'
 import { limitText } from '../core/values/time.ts'
 import { clusterSteps, clusterWaits, deletions, kubernetes, launches, readyWaits } from './activities.ts'
 import { causeMessage, isFailedAttempt, isRefusedEnd } from './cause-message.ts'
@@ -52,7 +54,8 @@ interface LifecycleState {
  */
 export async function nodeClaimLifecycle(input: LifecycleInput): Promise<LifeResult> {
   const lifecycle = new Lifecycle(input)
-  setHandler(pokeSignal, () => lifecycle.poke(), { description: 'Evaluate the NodeClaim, its Node and its VM again.' })
+  const description = 'Evaluate the NodeClaim, its Node and its VM again.'
+  setHandler(pokeSignal, (_, leaving) => lifecycle.poke(leaving), { description })
   setHandler(lifecycleStatusQuery, () => lifecycle.status(), { description: 'Phase, attempt and what is waited for.' })
   // A cancellation asks for the NodeClaim's deletion. Who cancels does not know how to end a node: its lifecycle does.
   return CancellationScope.nonCancellable(() => lifecycle.run())
@@ -70,7 +73,8 @@ class Lifecycle {
   /** When the last step with a time limit ended, epoch ms, until the next one begins or the node is used. */
   #endedMs: number | undefined
   #drainWaits: DrainWaits | undefined
-  #poked = false
+  /** The last poke since the last observation, with why the claim goes where it says so. */
+  #poked: { readonly leaving: Leaving | undefined } | undefined
   readonly #requests: NodeRequests
   readonly #record: LifeRecord
   /** The work that an operator's request interrupted, for the next observation. */
@@ -95,8 +99,8 @@ class Lifecycle {
     this.#refused = input.state?.refused
   }
 
-  poke(): void {
-    this.#poked = true
+  poke(leaving?: unknown): void {
+    this.#poked = { leaving: readLeaving(leaving) }
   }
 
   status(): LifecycleStatus {
@@ -106,10 +110,8 @@ class Lifecycle {
       attempt: this.#attempt,
       ...this.#record.leaves,
       waitingFor: this.#waitingFor,
-      ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
-      ...(this.#hold === undefined ? {} : { hold: this.#hold }),
-      ...(this.#refused === undefined ? {} : { refused: this.#refused }),
-      ...(this.#drainWaits === undefined ? {} : { drain: this.#drainWaits }),
+      ...defined({ lastCapacityFailure: this.#lastCapacityFailure, hold: this.#hold }),
+      ...defined({ refused: this.#refused, drain: this.#drainWaits }),
     }
   }
 
@@ -183,9 +185,8 @@ class Lifecycle {
   }
 
   async #observe(): Promise<NextStep> {
-    this.#poked = false
-    const retried = this.#retried
-    const observation = await observe({ claim: this.#claim, ...(retried === undefined ? {} : { retried }) })
+    this.#poked = undefined
+    const observation = await observe({ claim: this.#claim, ...defined({ retried: this.#retried }) })
     this.#retried = undefined
     this.#hold = observation.hold
     this.#attributes.learn(observation)
@@ -208,6 +209,7 @@ class Lifecycle {
       outcome = { kind: 'late', message: causeMessage(error) }
     }
     this.#endedMs = outcome.endedMs
+    const last = this.#lastCapacityFailure === undefined ? '' : `; last: ${this.#lastCapacityFailure}`
     switch (outcome.kind) {
       case 'launched':
         this.#attributes.learn(outcome)
@@ -216,7 +218,7 @@ class Lifecycle {
       case 'capacity':
         this.#record.refused(outcome)
         this.#lastCapacityFailure = `${outcome.instanceType} ${outcome.capacityType} in zone ${outcome.zone}: ${outcome.reason}`
-        return this.#poked ? undefined : { kind: 'launch' }
+        return this.#poked === undefined ? { kind: 'launch' } : undefined
       case 'late':
         // It may have left a VM: the observation that follows finds it.
         this.#lastCapacityFailure = outcome.message
@@ -224,7 +226,7 @@ class Lifecycle {
       case 'timeout':
         return this.#giveUp(
           'launch_timeout',
-          `no VM after ${limitText(limits.launch.claimMs)} and ${this.#attempt} attempts${this.#lastFailureText()}`,
+          `no VM after ${limitText(limits.launch.claimMs)} and ${this.#attempt} attempts${last}`,
         )
       case 'exhausted':
         return this.#giveUp('insufficient_capacity', outcome.message)
@@ -250,13 +252,10 @@ class Lifecycle {
   async #joined(outcome: JoinOutcome): Promise<NextStep | undefined> {
     switch (outcome.kind) {
       case 'initialized':
-        this.#attributes.learn(outcome)
-        this.#record.joined(outcome)
-        return { ...outcome, kind: 'steady' }
       case 'registered':
         this.#attributes.learn(outcome)
         this.#record.joined(outcome)
-        return { kind: 'awaitInitialization' }
+        return outcome.kind === 'registered' ? { kind: 'awaitInitialization' } : { ...outcome, kind: 'steady' }
       case 'timeout':
         return this.#giveUp('registration_timeout', outcome.message)
       case 'failed':
@@ -289,20 +288,26 @@ class Lifecycle {
   #begin(): StepInput {
     const idleSinceMs = this.#endedMs
     this.#endedMs = undefined
-    return { claim: this.#claim, ...(idleSinceMs === undefined ? {} : { idleSinceMs }) }
+    return { claim: this.#claim, ...defined({ idleSinceMs }) }
   }
 
-  async #rest({ wakeAtMs, wakeFor = 'expiry' }: Wake): Promise<undefined> {
+  /** Returns the end as next step if a poke tells of it: the drain looks by itself whether the claim is being deleted. */
+  async #rest({ wakeAtMs, wakeFor = 'expiry' }: Wake): Promise<NextStep | undefined> {
     this.#endedMs = undefined
     this.#enter(
       'Ready',
       wakeAtMs === undefined ? 'a change' : `a change, or ${wakeFor} at ${new Date(wakeAtMs).toISOString()}`,
     )
     this.#record.write()
-    const changed = () => this.#poked || workflowInfo().continueAsNewSuggested
+    const changed = () => this.#poked !== undefined || workflowInfo().continueAsNewSuggested
     if (wakeAtMs === undefined) await condition(changed)
     else
       await condition(changed, Math.max(wakeAtMs - Date.now(), 1), { summary: this.#record.before(`until ${wakeFor}`) })
+    const leaving = this.#poked?.leaving
+    if (leaving === undefined) return undefined
+    this.#poked = undefined
+    this.#record.observed(leaving)
+    return { kind: 'terminate' }
   }
 
   async #terminate({ isDrained }: Extract<NextStep, { kind: 'terminate' }>): Promise<NextStep | undefined> {
@@ -330,7 +335,7 @@ class Lifecycle {
   async #goOn(error: unknown): Promise<undefined> {
     if (!isRefusedEnd(error)) throw error
     this.#drainWaits = undefined
-    await condition(() => this.#poked, 1000)
+    await condition(() => this.#poked !== undefined, 1000)
   }
 
   /** Runs one activity. If something delays the drain for long, it returns to report the cause. `cutShort`: a new run is due. */
@@ -367,10 +372,6 @@ class Lifecycle {
     return { kind: 'terminate' }
   }
 
-  #lastFailureText(): string {
-    return this.#lastCapacityFailure === undefined ? '' : `; last: ${this.#lastCapacityFailure}`
-  }
-
   #enter(phase: Phase, waitingFor: string): void {
     this.#waitingFor = waitingFor
     // A lifecycle that starts again finds its node in a phase that began earlier.
@@ -385,8 +386,7 @@ class Lifecycle {
     await this.#requests.close('its lifecycle begins a new run at this very moment; send it again')
     const state: LifecycleState = {
       attempt: this.#attempt,
-      ...(this.#lastCapacityFailure === undefined ? {} : { lastCapacityFailure: this.#lastCapacityFailure }),
-      ...(this.#endedMs === undefined ? {} : { endedMs: this.#endedMs }),
+      ...defined({ lastCapacityFailure: this.#lastCapacityFailure, endedMs: this.#endedMs }),
       ...why,
     }
     const next = makeContinueAsNewFunc<typeof nodeClaimLifecycle>({ memo: { [factsKey]: bounded(this.#record.facts) } })

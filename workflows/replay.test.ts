@@ -54,7 +54,9 @@ function swapped(one: string, other: string): string {
  * not found.
  */
 function withNewStep(patch?: string): string {
-  const sdk = /\(0,(_temporalio_workflow__\w+)\.setHandler\)\([^;]+pokeSignal, \(\)=>lifecycle/.exec(code)?.[1]
+  const sdk = /\(0,(_temporalio_workflow__\w+)\.setHandler\)\([^;]+pokeSignal, \(_, leaving\)=>lifecycle/.exec(
+    code,
+  )?.[1]
   const begin = `return ${sdk}.CancellationScope.nonCancellable(()=>lifecycle.run());`
   if (sdk === undefined || code.split(begin).length !== 2)
     throw new Error('the bundle begins lifecycles in another way')

@@ -1,5 +1,5 @@
 import type { CommandTerms } from '../../core/disruption/command.ts'
-import type { Death, VmSpan } from '../../core/history/life.ts'
+import type { Leaving, VmSpan } from '../../core/history/life.ts'
 import type { PodCounts } from '../../core/machines-in-use.ts'
 import type { DrainReported, DrainWaits } from '../../core/node-claim/drain-waits.ts'
 import type { Steady, Wake } from '../../core/node-claim/lifecycle.ts'
@@ -44,7 +44,7 @@ export type NextStep =
   | { readonly kind: 'finished' }
 
 /** A step with the labels that the Temporal UI shows. */
-export interface Observation {
+export interface Observation extends Partial<Leaving> {
   readonly step: NextStep
   readonly nodePool?: string
   readonly nodeName?: string
@@ -58,9 +58,6 @@ export interface Observation {
   /** When its Node registered and became ready, epoch ms. */
   readonly registeredMs?: number
   readonly readyMs?: number
-  /** Why and since when (epoch ms) the claim is being deleted. */
-  readonly went?: Death
-  readonly drainingMs?: number
 }
 
 /** An operator's request to a lifecycle, published in an event. */

@@ -6,7 +6,7 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client'
 import { factsOfClaim } from '../../core/history/claim-facts.ts'
-import { factsKey } from '../../core/history/life.ts'
+import { factsKey, type Leaving } from '../../core/history/life.ts'
 import { bounded, oneLine } from '../../core/history/record.ts'
 import { birthText } from '../../core/history/texts.ts'
 import type { NodeClaim } from '../../core/objects.ts'
@@ -53,13 +53,13 @@ export class LifecycleStarter {
     if (this.#started.size > 20_000) this.#started.delete(this.#started.values().next().value as string)
   }
 
-  /** Pokes a claim's lifecycle; starts it if it does not run. `why`: for those who read its history. */
-  async poke(claim: NodeClaim, why: string): Promise<void> {
+  /** Pokes a claim's lifecycle; starts it if it does not run. `why`: for those who read its history. `leaving`: as `pokeSignal` has it. */
+  async poke(claim: NodeClaim, why: string, leaving?: Leaving): Promise<void> {
     await this.#starts.start((areUsable) =>
-      this.#client.workflow.signalWithStart<typeof nodeClaimLifecycle, [string?]>('nodeClaimLifecycle', {
+      this.#client.workflow.signalWithStart<typeof nodeClaimLifecycle, [string?, Leaving?]>('nodeClaimLifecycle', {
         ...this.#options(claim, { isNew: false, areUsable }),
         signal: pokeSignal,
-        signalArgs: [why],
+        signalArgs: leaving === undefined ? [why] : [why, leaving],
       }),
     )
   }

@@ -50,6 +50,12 @@ export type Death =
   /** Somebody deleted the NodeClaim or its Node. */
   | { readonly kind: 'deleted' }
 
+/** Why and since when (epoch ms) a NodeClaim is being deleted. */
+export interface Leaving {
+  readonly went: Death
+  readonly drainingMs: number
+}
+
 /** Capacity that Azure refused during one life. */
 export interface RefusedCapacity {
   readonly instanceType: string

@@ -1,10 +1,11 @@
-// Reads facts from a memo. Whoever may write in the namespace of Temporal can write memos, so nothing is taken from them that is not as expected.
+// Reads facts from memos and signals. Whoever may write in the namespace of Temporal can write these, so nothing is taken from them that is not as expected.
 import { type Decision, type DisruptionReason, methodNames } from '../disruption/command.ts'
 import { isObject } from '../values/json.ts'
 import {
   type Birth,
   type CommandFacts,
   type Death,
+  type Leaving,
   type LifeFacts,
   messageKinds,
   type RefusedCapacity,
@@ -22,6 +23,14 @@ const lastMs = 8.64e15
 /** Returns the facts of a lifecycle; undefined when they are not such facts. Unknown fields are ignored. */
 export function readLifeFacts(value: unknown): LifeFacts | undefined {
   return read(() => lifeFacts(fields(value)))
+}
+
+/** Returns why a NodeClaim goes, as a poke says, likewise. */
+export function readLeaving(value: unknown): Leaving | undefined {
+  return read(() => {
+    const { went, drainingMs } = fields(value)
+    return { went: death(fields(went)), drainingMs: time(drainingMs) }
+  })
 }
 
 /** Returns the facts of a disruption command, likewise. */

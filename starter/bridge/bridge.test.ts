@@ -19,15 +19,17 @@ const interruption = { type: 'VMEventScheduled', status: 'True' }
 /** A Temporal that records what the bridge sends. `listed`: the lifecycles that its list shows; `old`: those of another form, until they are ended. */
 function fakeTemporal(listed: () => readonly string[], loops: { running: boolean }, old: Set<string>) {
   const sent: string[] = []
+  const said: unknown[] = []
   let answers = Promise.resolve()
   const workflow = {
     start: async (_: string, { workflowId }: Record<string, string>) => {
       await answers
       sent.push(`start ${workflowId}`)
     },
-    signalWithStart: async (_: string, { workflowId }: { workflowId: string }) => {
+    signalWithStart: async (_: string, { workflowId, signalArgs }: { workflowId: string; signalArgs: unknown }) => {
       await answers
       sent.push(`poke ${workflowId}`)
+      said.push(signalArgs)
     },
     getHandle: (workflowId: string) => ({
       describe: async () => ({ status: { name: loops.running ? 'RUNNING' : 'TERMINATED' } }),
@@ -55,6 +57,8 @@ function fakeTemporal(listed: () => readonly string[], loops: { running: boolean
   return {
     client: { workflow, workflowService, options: { namespace: 'default' } } as never,
     sent,
+    /** What pokes say. */
+    said,
     /** Requests are not answered until the returned function is called. */
     hold: () => {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -154,8 +158,8 @@ describe('the bridge', () => {
     expect(lifecyclesIn(sent)).toEqual([`poke ${idOf('c1')}`])
   })
 
-  test('pokes the lifecycle of a NodeClaim whose deletion a restore of etcd takes back', async () => {
-    const { cluster, bridge, sent, idOf } = await world(3)
+  test('tells a lifecycle why its NodeClaim goes, and pokes it when a restore of etcd takes the deletion back', async () => {
+    const { cluster, bridge, sent, said, idOf } = await world(3)
     bridge.start()
     await pass(100)
     cluster.edit('nodeclaims', 'c1', { metadata: { deletionTimestamp: new Date(0).toISOString() } })
@@ -163,6 +167,10 @@ describe('the bridge', () => {
     cluster.edit('nodeclaims', 'c1', { metadata: { deletionTimestamp: null } })
     await pass(5000)
     expect(lifecyclesIn(sent)).toEqual([`poke ${idOf('c1')}`, `poke ${idOf('c1')}`])
+    expect(said).toEqual([
+      ['the NodeClaim is being deleted', { went: { kind: 'deleted' }, drainingMs: 0 }],
+      ['the NodeClaim is back'],
+    ])
   })
 
   test('pokes the lifecycle of a NodeClaim that was gone and is back, which begins it where it has ended', async () => {

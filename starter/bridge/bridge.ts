@@ -2,6 +2,7 @@ import type { Client, ConnectionLike } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { whenAborted } from '../../activities/abortable-wait.ts'
 import type { ClusterChange } from '../../activities/kubernetes/cache/change-feed.ts'
+import { drainDue } from '../../activities/kubernetes/draining/drain.ts'
 import { Lease } from '../../activities/kubernetes/lease.ts'
 import { nodeClaimOf } from '../../activities/kubernetes/lifecycle/claim-nodes.ts'
 import { reportStranger } from '../../activities/kubernetes/lifecycle/strangers.ts'
@@ -57,8 +58,8 @@ const versionKey = 'workerVersion'
 const orphanKey = 'orphan/'
 
 /**
- * Turns watch events into pokes: "observe again", without state. Only the holder of the Lease does, so that replicas do not multiply them; a poke too
- * many changes nothing. Beside that its watchdog sees to what no change shows: that what should run in Temporal does.
+ * Turns watch events into pokes: "observe again", by what the cache has at that moment. Only the holder of the Lease does, so that replicas do not
+ * multiply them; a poke too many changes nothing. Beside that its watchdog sees to what no change shows: that what should run in Temporal does.
  */
 export class Bridge {
   readonly #input: BridgeInput
@@ -240,7 +241,7 @@ export class Bridge {
     const why = action === 'vanished' ? 'the NodeClaim is gone' : (this.#causes.get(name) ?? 'routine check')
     if (claim === undefined) return void this.#causes.delete(name)
     if (action === 'begin') await deps.lifecycles.start(claim, { isNew: isUntouched(claim) })
-    else if (action === 'poke' || action === 'vanished') await deps.lifecycles.poke(claim, why)
+    else if (action === 'poke' || action === 'vanished') await deps.lifecycles.poke(claim, why, drainDue(deps, claim))
     else await deps.lifecycles.start(claim)
     if (this.#causes.get(name) === why) this.#causes.delete(name)
     this.#vanished.delete(claim.metadata.uid)

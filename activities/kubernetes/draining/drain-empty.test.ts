@@ -1,9 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import { type Given, ref, world } from '../../../test/fakes/drain-world.ts'
-import { attachmentJson, condition, daemonJson, goingClaim, nodeJson, podJson } from '../../../test/fakes/objects.ts'
+import {
+  attachmentJson,
+  claimJson,
+  condition,
+  daemonJson,
+  goingClaim,
+  nodeJson,
+  podJson,
+} from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
-import { drainEmpty } from './drain.ts'
+import { drainDue, drainEmpty } from './drain.ts'
 
 useFakeTime()
 
@@ -15,6 +23,31 @@ const disrupted = (seconds: number): Given => ({
     status: { conditions: [condition('Launched'), condition('DisruptionReason', 'True', -seconds)] },
   }),
   nodes: [taintedNode],
+})
+
+describe('why a NodeClaim goes is known before a look', () => {
+  const due = ({ deps }: ReturnType<typeof world>) => {
+    const claim = deps.cache.nodeClaims.get('a')
+    return claim && drainDue(deps, claim)
+  }
+
+  test.each<[string, Given]>([
+    ['whose taint is younger', disrupted(4)],
+    ['that no command tainted', { ...disrupted(60), nodes: [nodeJson('a')] }],
+    ['that has a pod', { ...disrupted(60), pods: [podJson('web', 'a')] }],
+  ])('of a Node %s', (_, given) => {
+    const known = world(given)
+    const deletedMs = Date.parse(known.cluster.object('nodeclaims', 'a')?.metadata.deletionTimestamp ?? '')
+    expect(due(known)).toEqual({ went: { kind: 'deleted' }, drainingMs: deletedMs })
+  })
+
+  test.each<[string, Given]>([
+    ['of a Node that the look drains', disrupted(60)],
+    ['of a Node that is gone', { ...disrupted(60), nodes: [] }],
+    ['while nobody deletes it', { claim: claimJson('a'), pods: [podJson('web', 'a')] }],
+  ])('and not %s', (_, given) => {
+    expect(due(world(given))).toBeUndefined()
+  })
 })
 
 describe('an empty node', () => {

@@ -1,4 +1,6 @@
 import { type ConditionChange, conditionOf, isTrue } from '../../../core/conditions.ts'
+import { deathOf } from '../../../core/history/claim-facts.ts'
+import type { Leaving } from '../../../core/history/life.ts'
 import {
   blockingVolumeAttachments,
   type DrainPlan,
@@ -264,14 +266,29 @@ export async function drainEmpty(deps: DrainDeps, ref: ClaimRef): Promise<boolea
   const claim = cachedClaim(deps, ref)
   const nodes = claim === undefined ? [] : claimNodes(deps, claim)
   if (claim === undefined || nodes.length === 0 || deps.client.isBusy) return false
-  const now = deps.now()
-  const pods = nodes.flatMap(({ metadata }) => [...deps.cache.pods.by('byNode', metadata.name)])
-  if (!drainPlan({ pods, now }).done || bindingMs(claim, nodes, now) > 0) return false
+  if (!areEmptied(deps, claim, nodes)) return false
   const outcome = await untilDeadline(atOnceMs, activityScope().signal, (late) => {
     const drained = drain(deps, { claim: ref, reported: nothingReported }, late).catch(() => undefined)
     return Promise.race([drained, whenAborted(late)])
   })
   return typeof outcome === 'object' && outcome.kind === 'drained'
+}
+
+/** Whether the Nodes of a claim were tainted long enough ago and have no pods left, as the cache has it. */
+function areEmptied({ cache, now }: Pick<Parts, 'cache' | 'now'>, claim: NodeClaim, nodes: readonly Node[]): boolean {
+  const pods = nodes.flatMap(({ metadata }) => [...cache.pods.by('byNode', metadata.name)])
+  return drainPlan({ pods, now: now() }).done && bindingMs(claim, nodes, now()) <= 0
+}
+
+/**
+ * Returns why a claim is being deleted whose Nodes `drain` has yet to take out of service, as the cache has it. Undefined: it is not being deleted, has no
+ * Node, or `drainEmpty` may do it.
+ */
+export function drainDue(deps: Pick<Parts, 'cache' | 'now' | 'nodeRules'>, claim: NodeClaim): Leaving | undefined {
+  const nodes = claimNodes(deps, claim)
+  const went = deathOf(claim, nodes[0], deps.nodeRules)
+  if (went === undefined || nodes.length === 0 || areEmptied(deps, claim, nodes)) return undefined
+  return { went, drainingMs: Date.parse(claim.metadata.deletionTimestamp ?? '') }
 }
 
 type VolumesDeps = Pick<Parts, 'client' | 'cache' | 'now'>

@@ -1,7 +1,7 @@
 import { conditionOf, isTrue, nodeGone, outOfCapacity } from '../../../core/conditions.ts'
 import type { EventReason } from '../../../core/events.ts'
 import { because, deathOf, expired, factsOfClaim, joinTimes, nodeWasGone } from '../../../core/history/claim-facts.ts'
-import type { Death } from '../../../core/history/life.ts'
+import type { Death, Leaving } from '../../../core/history/life.ts'
 import { holdOf, holdText } from '../../../core/node-claim/hold.ts'
 import { type LifecycleStep, nextStep } from '../../../core/node-claim/lifecycle.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
@@ -52,7 +52,7 @@ export async function observe(
 function leavingFacts(
   deps: ObserveDeps,
   { claim, due, node }: { readonly claim: NodeClaim; readonly due: LifecycleStep; readonly node: Node | undefined },
-): Pick<Observation, 'went' | 'drainingMs'> {
+): Leaving {
   const drainingMs = Date.parse(claim.metadata.deletionTimestamp ?? new Date(deps.now()).toISOString())
   return { drainingMs, went: deathOf(claim, node, deps.nodeRules) ?? deathBy(due, claim) }
 }

@@ -61,9 +61,10 @@ export class OneLife {
     return run
   }
 
-  delete(): void {
+  /** `leaving`: what else the poke says. */
+  delete(...leaving: readonly unknown[]): void {
     this.story.isDeleted = true
-    this.signal('observeAgain', 'deleted')
+    this.signal('observeAgain', 'deleted', ...leaving)
   }
 
   /** Errors: a workflow task failed, or it did not happen within a virtual day. */
