@@ -51,7 +51,7 @@ function planner() {
         else entries.set(key, value)
       }
       written.push(Object.keys(changed).sort())
-      return {}
+      return { data: Object.fromEntries(entries) }
     },
     create: async (_: string, body: Json) => {
       exists = true
@@ -91,6 +91,7 @@ function planner() {
   } as unknown as FindingsDeps
   return {
     deps,
+    entries,
     pods,
     claims,
     held,
@@ -161,6 +162,23 @@ describe('why pods wait', () => {
     findings.passed(deps, pods, plan([]))
     await passes(10_000)
     expect((await stored()).counts).toEqual([])
+  })
+
+  it('does not bring back with a restored etcd what it had removed', async () => {
+    const { deps, entries, pods, stored } = planner()
+    pods.push(waiting('a'))
+    findings.begin(deps)
+    findings.passed(deps, pods, plan(pods))
+    await passes(3000)
+    const backup = new Map(entries)
+    pods.splice(0, 1, waiting('b', 2))
+    findings.passed(deps, pods, plan(pods))
+    await passes(10_000)
+    for (const [key, text] of backup) entries.set(key, text)
+    pods.length = 0
+    findings.passed(deps, pods, plan([]))
+    await passes(10_000)
+    expect([...(await stored()).classes.keys()]).toEqual([])
   })
 
   it('asks the scheduler once for pods that are alike', async () => {

@@ -24,26 +24,28 @@ export class WaitingStore {
     { atMs, always }: { readonly atMs: number; readonly always: boolean },
   ): Promise<boolean> {
     const ref = { name: waitingMapName, namespace }
-    this.#stored ??= await read(client, ref)
+    this.#stored ??= classesIn(await readConfigMap(client, ref))
     const stored = this.#stored
     const wanted = boundedEntries(classes)
     const changed = [...wanted].filter(([key, text]) => stored.get(key) !== text)
     const gone = [...stored.keys()].filter((key) => !wanted.has(key))
     const isSame = changed.length + gone.length === 0 && JSON.stringify(counts) === this.#counts
     if (isSame && !always) return false
-    await writeConfigMap(client, ref, {
+    const written = await writeConfigMap(client, ref, {
       ...Object.fromEntries(changed),
       ...Object.fromEntries(gone.map((key) => [key, null])),
       [summaryKey]: formatWaitingSummary(atMs, counts),
     })
-    this.#stored = wanted
+    this.#stored = classesIn(written)
     this.#counts = JSON.stringify(counts)
+    // A restore of etcd brings back what was removed, and nothing may change for long after it.
+    if ([...this.#stored.keys()].some((key) => !wanted.has(key)))
+      await this.write({ client, namespace }, { classes, counts }, { atMs, always })
     return true
   }
 }
 
-async function read(...of: Parameters<typeof readConfigMap>): Promise<ReadonlyMap<string, string>> {
-  const data = (await readConfigMap(...of)) ?? {}
+function classesIn(data: Readonly<Record<string, string>> = {}): ReadonlyMap<string, string> {
   return new Map(Object.entries(data).filter(([key]) => key !== summaryKey))
 }
 
