@@ -222,6 +222,12 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
     stage.scene.struck.add('aks-a')
     stage.edit('nodes', 'aks-a', { metadata: { annotations: { 'kwok.x-k8s.io/node': null } } })
   },
+  'a VM whose DELETE was on its way when a restore of etcd brought its pods back': (stage) => {
+    nodeWithPod(stage, 'a')
+    stage.scene.deletionsHeld.set('aks-a', stage.scene.nowMs)
+    stage.scene.etcd.restoredMs = stage.scene.nowMs
+    stage.edit('nodes', 'aks-a', { metadata: { annotations: { 'kwok.x-k8s.io/node': null } } })
+  },
   'a sick node with a protected pod': async (stage) => {
     nodeWithPod(stage, 'a')
     stage.edit('pods', 'pod-a', protectedPod, 'default')

@@ -248,9 +248,11 @@ export class Watch {
 
   /** Joiner deletes no VM on which pods run, unless their node's time is over. */
   #lookAtEndedVm(name: string): void {
-    const { struck, nowMs, foreign } = this.#scene
+    const { struck, nowMs, foreign, etcd, deletionsHeld } = this.#scene
     const [pod] = this.#podsOn(name)
     if (pod === undefined || struck.has(name) || foreign.nodes.has(name)) return
+    // Its DELETE was on its way when a restore of etcd brought the pods back (docs/restored-clusters.md).
+    if ((deletionsHeld.get(name) ?? Number.POSITIVE_INFINITY) <= etcd.restoredMs) return
     if (this.#deadlineOf(name) > nowMs + this.#earlyMs) this.note('VM ended with pods', `${name}, ${metaOf(pod).name}`)
   }
 
