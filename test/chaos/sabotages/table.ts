@@ -123,18 +123,10 @@ export const sabotages: readonly Sabotage[] = [
   {
     name: 'after its clock was set back a process waits for the time when it looked last',
     fix: 'b811412c',
-    kind: 'marked without a command',
+    kind: 'account of all',
     path: 'core/values/time.ts',
     text: 'return now - sinceMs >= ms || now < sinceMs',
     by: 'return now - sinceMs >= ms',
-  },
-  {
-    name: 'the end of a VM takes from its cache that its NodeClaim goes',
-    fix: '9acefbfa',
-    kind: 'VM ended with pods',
-    path: 'activities/azure/launch/instance.ts',
-    text: 'await claimBeingDeleted(deps, ref, liveClaim)',
-    by: 'await claimBeingDeleted(deps, ref)',
   },
   {
     name: 'a lifecycle that is cancelled in Temporal ends where it stands',
