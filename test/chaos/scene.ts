@@ -124,6 +124,12 @@ export class Scene {
       }
   }
 
+  /** Entries of the ConfigMap with what operators have paused. */
+  get storedPauses(): Readonly<Record<string, string>> {
+    const map = this.fast.cluster.server.objects.find('/api/v1/namespaces/joiner/configmaps/joiner-pauses')
+    return (map as { readonly data?: Readonly<Record<string, string>> } | undefined)?.data ?? {}
+  }
+
   say(text: string): void {
     this.#say(`${new Date(this.nowMs).toISOString().slice(11, 19)}  ${text}`)
   }

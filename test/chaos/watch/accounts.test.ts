@@ -64,6 +64,16 @@ test.each(Object.entries(untruths))('an account is held against the objects: %s'
   expect((await seen(act)).map((one) => one.what)).toContainEqual(expect.stringContaining(what))
 })
 
+test('a pause that a restore brings back is one that planners obey, whatever the loop says of itself', async () => {
+  const wrong = await seen(async (stage) => {
+    await cutOff(stage.scene)
+    const data = { disruption: JSON.stringify({ reason: 'audit', since: new Date(stage.scene.nowMs).toISOString() }) }
+    stage.put('configmaps', { metadata: { name: 'joiner-pauses', namespace: 'joiner' }, data })
+    await wait(40 * 60_000)
+  })
+  expect(wrong.filter(({ what }) => what.includes('paused'))).toEqual([])
+})
+
 /** A command that reads a ConfigMap and says that all is well, whatever came of it. */
 const hiding = {
   status: async (_scene: unknown, _name: string, client: Stage['joiner']) => {

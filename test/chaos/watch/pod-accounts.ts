@@ -141,8 +141,7 @@ export class PodAccounts {
   }
 
   #isPaused(): boolean {
-    const pauses = this.#scene.fast.cluster.server.objects.find('/api/v1/namespaces/joiner/configmaps/joiner-pauses')
-    return pauses !== undefined && 'provisioning' in ((pauses as { readonly data?: object }).data ?? {})
+    return 'provisioning' in this.#scene.storedPauses
   }
 
   #poolsOf(pod: Json): readonly StagedPool[] {

@@ -1,5 +1,6 @@
 import { decodeNodeClaim } from '../../../activities/kubernetes/cache/decode.ts'
 import { phaseOf } from '../../../core/node-claim/phase.ts'
+import { storedPauses } from '../../../core/pauses/pauses.ts'
 import { disruptionCommandId, lifecycleId, singletonIds } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
 import type { Fault, Finding } from '../../../starter/temporal/findings/finding.ts'
@@ -153,7 +154,7 @@ export class StatusAccounts {
   }
 
   /** Who does what only one process does, and what is paused. */
-  #ofProcesses({ json, report }: StatusAnswer): readonly Untruth[] {
+  #ofProcesses({ json }: StatusAnswer): readonly Untruth[] {
     const names = [...this.#scene.fast.joiners.keys()]
     return [
       ...(json.leases ?? [])
@@ -162,11 +163,12 @@ export class StatusAccounts {
           what: `the Lease ${name} is said to be held by ${holder}`,
           mostMs: mostBehindMs,
         })),
-      ...(report.loops ?? []).flatMap(({ loop, pauses = [] }) => {
-        const { pauses: told } = json.loops.find((one) => one.loop === loop) ?? {}
-        if (told == null || told.length === pauses.length) return []
-        const what = `${loop} is said to be paused ${told.length} times, and says ${pauses.length} itself`
-        return [{ key: `pauses of ${loop}`, what, mostMs: mostBehindMs }]
+      // Planners obey what is stored: a loop does not hear of a pause that a restore of etcd brings back.
+      ...json.loops.flatMap(({ loop, pauses: told }) => {
+        const { length } = storedPauses(this.#scene.storedPauses, loop, this.#scene.nowMs).inForce
+        if (told == null || told.length === length) return []
+        const what = `${loop} is said to be paused ${told.length} times, and ${length} pauses are in force`
+        return [{ key: `pauses of ${loop}`, what, mostMs: 0 }]
       }),
     ]
   }
