@@ -7,14 +7,15 @@ import { Command, Option } from 'commander'
 import { circumstances, table } from '../../bench/report.ts'
 import { buildImage } from '../../deploy/local/image/build-image.ts'
 import { megabytes } from '../../deploy/local/image/contents.ts'
-import { cgroupVersion } from '../../deploy/local/real-nodes/cgroups.ts'
+import { isUnified } from '../../deploy/local/real-nodes/cgroups.ts'
 import { needs, traces } from '../../deploy/local/real-nodes/machine.ts'
-import { Builder, giveVolume, ownStateDir, type Stage, takePlace, took } from '../../deploy/local/real-nodes/stage.ts'
+import { Builder, ownStateDir, type Stage, takePlace } from '../../deploy/local/real-nodes/stage.ts'
 import { proveFaults } from './faults.ts'
 import { followInstallPage } from './install-page.ts'
 import { heldPool } from './joined/objects.ts'
 import { type Findings, proveJoined } from './joined/proof.ts'
 import { proveEmptied, proveLife, proveServed, proveUninstall } from './life.ts'
+import { giveVolume, took } from './node-resources.ts'
 import { type PodFigures, type Profile, profiles, Release } from './release.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -81,7 +82,7 @@ async function main({ profile, image, joined = false }: Options): Promise<void> 
   const left = after.filter((line) => !before.includes(line))
   if (ended !== undefined)
     console.log(
-      `\n${circumstances()}, ${load}, cgroups of version ${cgroupVersion}; took ${taken}\n\n${table(['profile', 'pod', 'restarts', 'memory', 'at most', 'limit'], ended)}`,
+      `\n${circumstances()}, ${load}, cgroups of version ${isUnified ? 2 : 1}; took ${taken}\n\n${table(['profile', 'pod', 'restarts', 'memory', 'at most', 'limit'], ended)}`,
     )
   console.log(`\nleft on this machine: ${left.length === 0 ? 'nothing' : left.join(', ')}`)
   const isGood = left.length === 0 && ended?.every(([, , restarts]) => restarts === '0') === true

@@ -7,11 +7,12 @@ import { clusterName } from '../../deploy/local/cluster.ts'
 import { megabytes } from '../../deploy/local/image/contents.ts'
 import type { Operator } from '../../deploy/local/operator.ts'
 import { addresses } from '../../deploy/local/real-nodes/addresses.ts'
-import { containerProcesses, inCgroups, moveToServers, podMemory } from '../../deploy/local/real-nodes/cgroups.ts'
+import { inCgroups, moveToServers } from '../../deploy/local/real-nodes/cgroups.ts'
 import type { Stage } from '../../deploy/local/real-nodes/stage.ts'
 import { until } from '../../deploy/local/real-nodes/until.ts'
 import { type Json, oldPool, pathOf } from '../api/converted.ts'
 import { inflate, untilInflated } from './life.ts'
+import { containerProcesses, podMemory } from './node-resources.ts'
 import { namespace, type Pod, type Release } from './release.ts'
 
 const run = promisify(execFile)

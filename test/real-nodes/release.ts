@@ -8,9 +8,9 @@ import { azureIds, clusterName, subnetId } from '../../deploy/local/cluster.ts'
 import { sshPublicKey } from '../../deploy/local/installation.ts'
 import type { LocalCluster } from '../../deploy/local/local-cluster.ts'
 import type { Operator } from '../../deploy/local/operator.ts'
-import { type PodMemory, podMemory } from '../../deploy/local/real-nodes/cgroups.ts'
 import { imageNames } from '../../deploy/local/real-nodes/images.ts'
 import { until } from '../../deploy/local/real-nodes/until.ts'
+import { type PodMemory, podMemory } from './node-resources.ts'
 
 const run = promisify(execFile)
 const chart = fileURLToPath(new URL('../../deploy/chart', import.meta.url))

@@ -6,9 +6,9 @@ import { cgroup } from './addresses.ts'
 
 const mount = '/sys/fs/cgroup'
 /** Version 2 has one tree, version 1 one for each controller. */
-const isUnified = existsSync(join(mount, 'cgroup.controllers'))
+export const isUnified = existsSync(join(mount, 'cgroup.controllers'))
 const trees = isUnified ? [mount] : globSync('*/cgroup.procs', { cwd: mount }).map((file) => join(mount, file, '..'))
-const memoryTree = isUnified ? mount : join(mount, 'memory')
+export const memoryTree = isUnified ? mount : join(mount, 'memory')
 /** Any tree that each process is moved in. */
 const moved = isUnified ? mount : join(mount, 'cpu')
 
@@ -48,9 +48,6 @@ async function makeCgroup(group: string, share: number): Promise<void> {
 /** Files by which a process joins the servers. */
 export const serverCgroups: readonly string[] = [join(moved, groups.servers, 'cgroup.procs')]
 
-/** What the cgroups of this machine are of, for reports: they decide how those of nodes are made. */
-export const cgroupVersion = isUnified ? 2 : 1
-
 /** The cgroups of a VM, in all trees. */
 export interface VmCgroups {
   /** Files by which a process joins those that its children are to see as the root of all cgroups. */
@@ -81,48 +78,6 @@ export function inCgroups(
 ): { readonly command: string; readonly args: readonly string[] } {
   const join = `for file in ${files.join(' ')}; do echo $$ > $file; done; exec "$@"`
   return { command: 'sh', args: ['-c', join, 'sh', ...command] }
-}
-
-/** Memory of a pod by its cgroup, in bytes: its working set, as the kubelet counts it, what it has had at most since it began, and what it may have. */
-export interface PodMemory {
-  readonly now: number
-  readonly peak: number
-  readonly limit: number
-}
-
-/** Errors: the pod is gone. */
-export async function podMemory(uid: string): Promise<PodMemory> {
-  const folder = podFolder(uid)
-  const read = (file: string) => readFile(join(folder, file), 'utf8')
-  const [used, limit, unused] = isUnified
-    ? (['memory.current', 'memory.max', /^inactive_file (\d+)$/m] as const)
-    : (['memory.usage_in_bytes', 'memory.limit_in_bytes', /^total_inactive_file (\d+)$/m] as const)
-  const inactive = Number(unused.exec(await read('memory.stat'))?.[1])
-  return { now: Number(await read(used)) - inactive, peak: await peakOf(folder), limit: Number(await read(limit)) }
-}
-
-/** What all that a node runs has had of memory at most, in bytes, files that the kernel keeps among it. */
-export function peakMemory(): Promise<number> {
-  return peakOf(join(memoryTree, cgroup))
-}
-
-async function peakOf(folder: string): Promise<number> {
-  return Number(await readFile(join(folder, isUnified ? 'memory.peak' : 'memory.max_usage_in_bytes'), 'utf8'))
-}
-
-/** The processes of a pod's container, and files by which another one has its memory counted with theirs. Errors: the container is gone. */
-export async function containerProcesses(
-  uid: string,
-  container: string,
-): Promise<{ readonly files: readonly string[]; readonly pids: readonly number[] }> {
-  const file = join(podFolder(uid), container, 'cgroup.procs')
-  return { files: [file], pids: (await readFile(file, 'utf8')).split('\n').filter(Boolean).map(Number) }
-}
-
-function podFolder(uid: string): string {
-  const [folder] = globSync(`${memoryTree}/${groups.pods}/kubepods/**/pod${uid}`)
-  if (folder === undefined) throw new Error(`no cgroup is of the pod with UID ${uid}`)
-  return folder
 }
 
 /** Moves a process, and what it starts from then on, among the servers. */

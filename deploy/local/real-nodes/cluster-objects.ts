@@ -1,40 +1,12 @@
 // What AKS has in a cluster, and a bare Kubernetes has not: DNS, a class of volumes, workload identity.
 import { stringify } from 'yaml'
 import { azureIds } from '../cluster.ts'
-import { addresses, nodeName } from './addresses.ts'
+import { addresses } from './addresses.ts'
 import { imageNames } from './images.ts'
 
 /** DNS, and a class of volumes. */
 export function systemObjects(): string {
   return yaml([...dns(), storageClass])
-}
-
-/**
- * A volume of the node, for one claim. A volume of the kind hostPath would not be given to the group of the pod.
- * `name`: also of its folder below the node's /var/lib.
- */
-export function volume(name: string): string {
-  return yaml([
-    {
-      apiVersion: 'v1',
-      kind: 'PersistentVolume',
-      metadata: { name },
-      spec: {
-        capacity: { storage: '8Gi' },
-        accessModes: ['ReadWriteOnce'],
-        storageClassName: storageClass.metadata.name,
-        persistentVolumeReclaimPolicy: 'Retain',
-        local: { path: `/var/lib/${name}` },
-        nodeAffinity: {
-          required: {
-            nodeSelectorTerms: [
-              { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [nodeName] }] },
-            ],
-          },
-        },
-      },
-    },
-  ])
 }
 
 /** Does to pods with the label what AKS' workload identity webhook does. `azure`: the address of the simulator. */
@@ -85,7 +57,7 @@ export function workloadIdentity(azure: string): string {
   ])
 }
 
-const storageClass = {
+export const storageClass = {
   apiVersion: 'storage.k8s.io/v1',
   kind: 'StorageClass',
   metadata: { name: 'local', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },

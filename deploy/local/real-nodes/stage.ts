@@ -1,28 +1,24 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { SkuCatalogue } from '../azure/catalogue/sku-catalogue.ts'
 import { azureIds, type ClusterOptions, defaultStateDir, startCluster } from '../cluster.ts'
-import { megabytes } from '../image/contents.ts'
 import type { LocalCluster } from '../local-cluster.ts'
 import { Operator } from '../operator.ts'
 import { resolveBinaries } from '../server-binaries.ts'
 import { nodeServers } from '../server-versions.ts'
 import { Supervisor } from '../supervisor.ts'
 import { nodeName } from './addresses.ts'
-import { makeCgroups, moveToServers, peakMemory, removeCgroups } from './cgroups.ts'
-import { systemObjects, volume, workloadIdentity } from './cluster-objects.ts'
+import { makeCgroups, moveToServers, removeCgroups } from './cgroups.ts'
+import { systemObjects, workloadIdentity } from './cluster-objects.ts'
 import { Fleet } from './fleet.ts'
 import { nodeImages } from './images.ts'
 import { removeCables, requireAddresses, requireDisk, requireMachine } from './machine.ts'
 import { place, RealNode } from './node.ts'
 import { until } from './until.ts'
 import { whyNotHere } from './virtual-machine.ts'
-
-const run = promisify(execFile)
 
 /** Where `npm run real-nodes` has its state. */
 export const ownStateDir = join(dirname(defaultStateDir()), 'real-nodes')
@@ -48,13 +44,6 @@ export async function takePlace({ stateDir, joined }: Pick<Input, 'stateDir' | '
   await requireDisk(stateDir, joined)
   await writeFile(owner, String(process.pid))
   await requireAddresses()
-}
-
-/** What `npm run real-nodes` has taken of this machine so far. */
-export async function took(): Promise<string> {
-  const { stdout } = await run('du', ['--summarize', '--block-size=1', ownStateDir])
-  const memory = await peakMemory()
-  return `${megabytes(Number.parseInt(stdout))} of disk, and of memory at most ${megabytes(memory)}, files that the kernel keeps among it`
 }
 
 interface Input extends Pick<ClusterOptions, 'temporal'> {
@@ -173,12 +162,6 @@ export class Builder {
     const [code] = await swept
     if (code !== 0) throw new Error('real nodes have left something on this machine, which is named above')
   }
-}
-
-/** Gives the node an empty volume, for one claim. */
-export async function giveVolume({ operator, node }: Pick<Stage, 'operator' | 'node'>, name: string): Promise<void> {
-  await node.bare.run('mkdir', ['-p', `/var/lib/${name}`])
-  await operator.kubectl(['apply', '--server-side', '-f', '-'], volume(name))
 }
 
 /** Sizes that this machine cannot boot. */
