@@ -3,7 +3,7 @@ import { isAksMachine } from '../node-claim/aks-machine.ts'
 import type { Node, NodeClaim, NodeClass, NodePool } from '../objects.ts'
 import { annotations, labels } from '../requirements/labels.ts'
 import { printableStart } from '../values/printable.ts'
-import type { AzureDriftReason, Drift } from './drift.ts'
+import { type Drift, drifted } from './drift.ts'
 import { imageForm } from './node-image-version.ts'
 
 /** Input of drift detection for an AKSNodeClass. */
@@ -93,10 +93,6 @@ const clusterConfigDrift: Look = ({ claim, machineDriftAction: action }) => {
   if (action === undefined || action === '' || action === 'Synced') return none
   const shown = printableStart(action, 60)
   return drifted('ClusterConfigDrift', `AKS says that the machine differs from its cluster (driftAction "${shown}")`)
-}
-
-function drifted(reason: AzureDriftReason, message: string): Drift {
-  return { kind: 'drifted', reason, message }
 }
 
 function isThere(node: Node | undefined): node is Node {

@@ -18,6 +18,10 @@ export type Drift =
   /** It cannot be determined; the earlier result stays. */
   | { readonly kind: 'unknown'; readonly message: string }
 
+export function drifted(reason: PoolDriftReason | AzureDriftReason, message: string): Drift {
+  return { kind: 'drifted', reason, message }
+}
+
 const poolReasons: ReadonlySet<string> = new Set<PoolDriftReason>([
   'NodePoolDrifted',
   'RequirementsDrifted',

@@ -10,7 +10,7 @@ import {
   requirements,
   requirementsOfLabels,
 } from '../requirements/requirements.ts'
-import { type Drift, firstDrift, type PoolDriftReason } from './drift.ts'
+import { type Drift, drifted, firstDrift } from './drift.ts'
 
 /** Input of drift detection for a NodePool. */
 export interface PoolDriftView {
@@ -138,8 +138,4 @@ export function typeOfClaim({ metadata }: NodeClaim, types: readonly InstanceTyp
 
 function unknownTypes({ metadata }: NodePool): Drift {
   return { kind: 'unknown', message: `what NodePool ${metadata.name} can buy is not known` }
-}
-
-function drifted(reason: PoolDriftReason, message: string): Drift {
-  return { kind: 'drifted', reason, message }
 }

@@ -1,4 +1,12 @@
-import { type Checked, fieldsOf, longestText, objectOf, shown, textRefusal } from '../pauses/operator-requests.ts'
+import {
+  type Checked,
+  fieldsOf,
+  isGiven,
+  longestText,
+  objectOf,
+  shown,
+  textRefusal,
+} from '../pauses/operator-requests.ts'
 import { whyText } from '../values/texts.ts'
 import { unreadableWhy } from '../values/unreadable.ts'
 import { timeIn } from './hold.ts'
@@ -131,8 +139,4 @@ function readFields(
   const { reason, by } = fields.value
   const message = textRefusal(name, { reason, by })
   return message === undefined ? fields : { kind: 'refused', message }
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null
 }

@@ -1,11 +1,12 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type ActualState, inPlaceChange, isNothing } from './in-place-update.ts'
+import { inPlaceChange, isNothing } from './in-place-update.ts'
+import type { InPlaceState } from './in-place-update-hash.ts'
 
 const change = (
-  tags: ActualState['tags'],
+  tags: InPlaceState['tags'],
   ours: readonly string[],
-  wanted: ActualState['tags'],
+  wanted: InPlaceState['tags'],
   identities: { readonly actual?: readonly string[]; readonly wanted?: readonly string[] } = {},
 ) =>
   inPlaceChange({ tags, identities: identities.actual ?? [] }, ours, {

@@ -1,12 +1,5 @@
 import type { InPlaceState } from './in-place-update-hash.ts'
 
-/** Tags and identities of a resource as Azure has it. */
-export interface ActualState {
-  readonly tags: Readonly<Record<string, string>>
-  /** ARM ids of the user-assigned identities. */
-  readonly identities: readonly string[]
-}
-
 /** Changes that a resource needs; empty when it needs none. */
 export interface InPlaceChange {
   /** All tags that the resource is to have: Azure replaces them together. */
@@ -15,11 +8,11 @@ export interface InPlaceChange {
 }
 
 /**
- * Returns the changes that a resource needs. Tags that Joiner set before (`ours`, by name) and no longer wants are removed; other tags stay, unless a
+ * Returns the changes that a resource needs which Azure has as `actual`. Tags that Joiner set before (`ours`, by name) and no longer wants are removed; other tags stay, unless a
  * wanted one has their name. Identities are added and never removed, since others may have assigned them. Upstream (reference/azure-provider.md 8.3)
  * replaces all tags: a tag by Azure Policy or for cost accounting would be lost. Azure's tag names and ids are case-insensitive.
  */
-export function inPlaceChange(actual: ActualState, ours: readonly string[], wanted: InPlaceState): InPlaceChange {
+export function inPlaceChange(actual: InPlaceState, ours: readonly string[], wanted: InPlaceState): InPlaceChange {
   const settled = new Set([...ours, ...Object.keys(wanted.tags)].map(lower))
   const foreign = Object.entries(actual.tags).filter(([key]) => !settled.has(lower(key)))
   const tags = { ...Object.fromEntries(foreign), ...wanted.tags }

@@ -40,6 +40,11 @@ export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {}
 }
 
+/** Whether a field of a request has a value; JSON of some clients has null for none. */
+export function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== undefined && value !== null
+}
+
 /** Returns JSON of limited length. */
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? 'undefined'

@@ -129,7 +129,7 @@ function statedPauses({ pause, partialPauses = [] }: LoopStatus, now: number): r
   return all.filter(({ untilMs }) => untilMs === undefined || untilMs > now)
 }
 
-type Described = proto.temporal.api.workflowservice.v1.IDescribeWorkflowExecutionResponse
+export type Described = proto.temporal.api.workflowservice.v1.IDescribeWorkflowExecutionResponse
 
 /** Returns what Temporal tries again and again without success, in words. */
 export function activityTroubles({ pendingActivities }: Described): readonly string[] {

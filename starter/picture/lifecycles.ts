@@ -7,7 +7,7 @@ import { ofNodeOrClaim, runningLifecycles } from '../../core/workflow-queries.ts
 import { type LifecycleStatus, lifecycleStatusQuery } from '../../workflows/messages.ts'
 import { searchAttributes } from '../../workflows/search-attributes.ts'
 import type { TemporalAccess } from '../temporal/connect.ts'
-import { innermost } from './from-temporal.ts'
+import { type Described, innermost } from './from-temporal.ts'
 
 /** A step that Temporal tries again and again. */
 interface Retried {
@@ -105,8 +105,6 @@ async function ask({ client, connection }: TemporalAccess, lifecycle: LifecycleF
   ])
   return { ...lifecycle, status, retried }
 }
-
-type Described = proto.temporal.api.workflowservice.v1.IDescribeWorkflowExecutionResponse
 
 function retriedSteps({ pendingActivities }: Described): readonly Retried[] {
   return (pendingActivities ?? []).flatMap(({ activityType, attempt, lastFailure, state, nextAttemptScheduleTime }) => {

@@ -1,4 +1,4 @@
-import { fieldsOf, longestText, objectOf, shown, textRefusal } from '../../pauses/operator-requests.ts'
+import { fieldsOf, isGiven, longestText, objectOf, shown, textRefusal } from '../../pauses/operator-requests.ts'
 import { isScopeName, type Pause, pausableReasons, scopeOf } from '../../pauses/pauses.ts'
 import type { PlanOptions } from './plan.ts'
 
@@ -126,8 +126,4 @@ function scopeRefusal(
   if (isGiven(budget) && !(Number.isSafeInteger(budget) && (budget as number) > 0))
     return `${name}: budget ${shown(budget)}: not a whole number of nodes from 1 on`
   return textRefusal(name, { by })
-}
-
-function isGiven<T>(value: T | null | undefined): value is T {
-  return value !== undefined && value !== null
 }

@@ -17,6 +17,7 @@ import { type Bits, hasBit, membersOf } from '../offerings/bits.ts'
 import type { PoolIndex } from '../offerings/pool-index.ts'
 import type { RequirementSet } from '../offerings/requirement-sets.ts'
 import type { Waiting } from '../solver/waiting-pods.ts'
+import type { CauseAdvice } from './cause-advice.ts'
 import type { FinishedPass } from './finished-pass.ts'
 import { countOf, lackText, typesOf } from './funnel-types.ts'
 import { type Attempt, type NearestMisses, volumesOf } from './nearest-miss.ts'
@@ -238,13 +239,8 @@ function limitAdvice(pool: PoolIndex, types: Bits): readonly string[] {
   return [`raise the limits: kubectl patch nodepool ${pool.name} --type merge --patch '${patch}'`]
 }
 
-interface RestAdvice {
-  readonly cause: WaitingCause
-  readonly remedies: readonly string[]
-}
-
 /** Returns what helps where types pass all stages of the funnel and something else excludes them; in the order of `restMiss`. */
-function restAdvice({ pool, level, one }: Attempt, set: RequirementSet, types: Bits): RestAdvice {
+function restAdvice({ pool, level, one }: Attempt, set: RequirementSet, types: Bits): CauseAdvice {
   const found = typesOf(pool, types)
   for (const [driver, ids] of Object.entries(one.volumes?.byDriver ?? {})) {
     const most = Math.max(

@@ -1,4 +1,4 @@
-import type { Client, Connection } from '@temporalio/client'
+import type { Connection } from '@temporalio/client'
 import { managesMachines } from '../../../api/config.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { counted } from '../../document/words.ts'
@@ -6,7 +6,7 @@ import { clusterScene, ownClaims } from '../../picture/from-cluster.ts'
 import { whyOf } from '../../picture/missing.ts'
 import { readWhole } from '../../picture/picture.ts'
 import { connectClient, temporalClient } from '../../temporal/connect.ts'
-import type { Fault } from '../../temporal/findings/finding.ts'
+import type { Fault, LookContext } from '../../temporal/findings/finding.ts'
 import { lookOnce } from '../../temporal/findings/look.ts'
 import { findingGroups, type Repairer, readRepairer } from '../shared/temporal-findings.ts'
 import { type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
@@ -34,15 +34,9 @@ export async function examineWorkflows({ config, temporal, kubernetes, now }: Do
   }
 }
 
-interface Asked {
-  readonly client: Client
-  readonly cluster: string
-  readonly now: () => number
-}
-
 /** What is found of workflows. `readAll`: reads the NodeClaims; `repairerOf` is asked where something is found. */
 async function workflowsFinding(
-  asked: Asked,
+  asked: LookContext,
   readAll: () => Promise<readonly NodeClaim[]>,
   repairerOf: () => Promise<Repairer>,
 ): Promise<Finding> {

@@ -2,6 +2,7 @@ import { decodePod } from '../../../activities/kubernetes/cache/decode-pod.ts'
 import type { History, Life } from '../../../core/history/life.ts'
 import { deathText } from '../../../core/history/texts.ts'
 import { workloadOf } from '../../../core/pods/pod-rules.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { timeText } from '../../../core/values/time.ts'
 import type { CsvTable } from '../../document/csv.ts'
 import type { Table } from '../../document/document.ts'
@@ -118,19 +119,17 @@ export function workloadCsv(nodes: readonly WorkloadNode[]): CsvTable {
 export function workloadJson({ node, life, placements }: WorkloadNode) {
   return {
     node,
-    ...(life === undefined
-      ? {}
-      : {
-          nodeClaim: life.nodeClaim,
-          ...(life.nodePool === undefined ? {} : { nodePool: life.nodePool }),
-          created: iso(life.createdMs),
-          ...(life.endedMs === undefined ? {} : { ended: iso(life.endedMs) }),
-          ...(life.went === undefined ? {} : { went: life.went }),
-        }),
+    ...defined({
+      nodeClaim: life?.nodeClaim,
+      nodePool: life?.nodePool,
+      created: life && iso(life.createdMs),
+      ended: life?.endedMs === undefined ? undefined : iso(life.endedMs),
+      went: life?.went,
+    }),
     pods: placements.map(({ pod, exists, atMs }) => ({
       pod,
       exists,
-      ...(atMs === undefined ? {} : { placed: iso(atMs) }),
+      ...defined({ placed: atMs === undefined ? undefined : iso(atMs) }),
     })),
   }
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { isScopeName } from '../../../core/pauses/pauses.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { noReason } from '../../../core/values/texts.ts'
 import { askerOptions, dryRunOption, endOf, untilOption } from '../operate/request-options.ts'
 import { type TemporalOptions, temporalOptions } from '../operate/temporal-options.ts'
@@ -145,9 +146,7 @@ function asking(command: Command): Command {
   return askerOptions(dryRunOption(command.argument('<name>', nameHelp)))
 }
 
-function texts({ reason, by }: AskOptions): { readonly reason?: string; readonly by?: string } {
-  return { ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) }
-}
+const texts = ({ reason, by }: AskOptions) => defined({ reason, by })
 
 async function hold(name: string, options: HoldOptions): Promise<void> {
   const { until, expiry } = options
@@ -157,8 +156,7 @@ async function hold(name: string, options: HoldOptions): Promise<void> {
   const request = {
     ...texts(options),
     reason: await reasonFor('the hold', options.reason),
-    ...(end.value === undefined ? {} : { until: end.value }),
-    ...(expiry === undefined ? {} : { expiry }),
+    ...defined({ until: end.value, expiry }),
   }
   return ask(name, options, { what: 'hold', request })
 }

@@ -95,23 +95,20 @@ function rowOf(
   const { metadata, status } = claim
   const state = { ...stateOf({ claim }, now), ...saidOf(claim, lifecycle) }
   const { phase, sinceMs, waitsFor, hold } = state
-  const pool = metadata.labels[labels.nodePool]
   const note =
     lifecycle === undefined && hasLifecycles ? noLifecycle : (silence(lifecycle) ?? whyUnowned(status.conditions))
   return {
     nodeClaim: metadata.name,
     uid: metadata.uid,
-    ...(status.nodeName === undefined ? {} : { node: status.nodeName }),
-    ...(pool === undefined ? {} : { nodePool: pool }),
+    ...defined({ node: status.nodeName, nodePool: metadata.labels[labels.nodePool] }),
     phase,
     sinceMs,
     headline: headlineText(state),
     ...defined({ because: notesOf(state).find((each) => each !== note && each !== hold), waitsFor }),
     ...tried(lifecycle),
-    ...(hold === undefined ? {} : { hold: withoutWord(hold) }),
+    ...defined({ hold: hold && withoutWord(hold) }),
     state,
-    ...(lifecycle === undefined ? {} : { workflowId: lifecycle.workflowId }),
-    ...(note === undefined ? {} : { note }),
+    ...defined({ workflowId: lifecycle?.workflowId, note }),
   }
 }
 
@@ -181,13 +178,10 @@ function tried(lifecycle: LifecycleFacts | undefined): Pick<NodeRow, 'attempt' |
     return {
       attempt: `${first.step} ${first.attempt}`,
       lastFailure: first.failure,
-      ...(first.againMs === undefined ? {} : { againMs: first.againMs }),
+      ...defined({ againMs: first.againMs }),
     }
-  const status = answerOf(lifecycle)
-  return {
-    ...(status === undefined || status.attempt === 0 ? {} : { attempt: `launch ${status.attempt}` }),
-    ...(status?.lastCapacityFailure === undefined ? {} : { lastFailure: status.lastCapacityFailure }),
-  }
+  const { attempt = 0, lastCapacityFailure: lastFailure } = answerOf(lifecycle) ?? {}
+  return defined({ attempt: attempt === 0 ? undefined : `launch ${attempt}`, lastFailure })
 }
 
 const longest = 90

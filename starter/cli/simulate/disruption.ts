@@ -113,13 +113,7 @@ interface ConditionsJson {
 }
 
 /** What conditions follow from. */
-interface ConditionInput {
-  readonly instanceTypes: readonly InstanceType[]
-  /** Epoch ms. */
-  readonly now: number
-  readonly reservationIdLabel: string
-  readonly wellKnownLabels: ReadonlySet<string>
-}
+type ConditionInput = Omit<Parameters<typeof nodeClaimDrift>[0], 'claim' | 'nodePool' | 'provider'>
 
 /** The conditions Drifted and Consolidatable that follow from the objects, and the claims with them; the provider reports no drift. */
 function withFoundConditions(

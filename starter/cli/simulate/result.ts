@@ -89,23 +89,9 @@ const names = (pods: readonly Pod[]) => pods.map(podName).sort()
 /** Whether it is the price of what it stands for, and not one for a price that is not known. */
 export const isPriced = (pricePerHour: number) => !isUnknownPrice(pricePerHour)
 
-const podNames = (pods: readonly Pod[]) => pods.map(podName).sort()
-
 /** The values that a claim leaves open for a label; empty: it says nothing of it. */
 function valuesFor(requirements: readonly RequirementSpec[], key: string): readonly string[] {
   return requirements.find((one) => one.key === key && one.operator === 'In')?.values ?? []
-}
-
-/** What a round took. The snapshot starts with parsed JSON; solving ends with finished claims. */
-interface RoundTimes {
-  readonly pods: number
-  readonly snapshotMs: number
-  readonly solveMs: number
-  readonly nodes: number
-  readonly errors: number
-  readonly sumCheapestPrice: number
-  /** The most memory of the process so far. */
-  readonly peakRSSMiB: number
 }
 
 export interface Solved {
@@ -113,8 +99,15 @@ export interface Solved {
   readonly snapshot: SchedulingSnapshot
 }
 
-/** Solves a problem as often as asked for, each time from its JSON, and returns the last answer. */
-export function solveRounds(read: () => Scenario, rounds: number, report: (times: RoundTimes) => void): Solved {
+/**
+ * Solves a problem as often as asked for, each time from its JSON, and returns the last answer. `report`: what a round took, for a line of JSON; the
+ * snapshot starts with parsed JSON, and solving ends with finished claims.
+ */
+export function solveRounds(
+  read: () => Scenario,
+  rounds: number,
+  report: (times: Readonly<Record<string, number>>) => void,
+): Solved {
   for (let round = 1; ; round += 1) {
     const started = performance.now()
     const { snapshot, options } = read()
@@ -183,7 +176,7 @@ export function explain({ explained, snapshot }: Solved, name: string): Explanat
       `--explain ${name}: there is no such pod among the ${snapshot.pods.length} to place; write namespace/name of one that waits for a node`,
     )
   const { nodePool, instanceTypes } = claim
-  return { kind: 'new node', pod: wanted, nodePool, pods: podNames(claim.pods), instanceTypes, reasons }
+  return { kind: 'new node', pod: wanted, nodePool, pods: names(claim.pods), instanceTypes, reasons }
 }
 
 /** The explanation for people. */
@@ -273,7 +266,7 @@ function existingRow(name: string, node: SchedulableNode | undefined, pods: read
 }
 
 function podsText(pods: readonly Pod[]): string {
-  return `${pods.length}: ${few(podNames(pods), podsShown)}`
+  return `${pods.length}: ${few(names(pods), podsShown)}`
 }
 
 function summary({ newNodeClaims, existing, unschedulable }: SchedulingPlan): string {
@@ -303,7 +296,7 @@ function pendingParts({ explained }: Solved): readonly Part[] {
   const parts = [...Map.groupBy(reasons, ({ reason, funnels }) => JSON.stringify([reason, funnels])).values()].map(
     (of) => {
       const { reason = '', funnels = [] } = of[0] ?? {}
-      return { title: `${few(podNames(of.flatMap(({ pods }) => pods)), podsShown)}: ${reason}`, funnels }
+      return { title: `${few(names(of.flatMap(({ pods }) => pods)), podsShown)}: ${reason}`, funnels }
     },
   )
   const rest = alike.slice(mostFunnels).flat().length

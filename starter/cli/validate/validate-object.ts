@@ -25,6 +25,7 @@ import { wellKnownLabels } from '../../../core/requirements/labels.ts'
 import type { FieldError } from '../../../core/values/field-error.ts'
 import { isObject } from '../../../core/values/json.ts'
 import { entryOf } from '../../../core/values/records.ts'
+import { textOf } from '../../../core/values/texts.ts'
 
 export type ObjectResult =
   | { readonly kind: 'skipped'; readonly remark?: string }
@@ -186,11 +187,6 @@ function budgetErrors(budgets: readonly Budget[]): readonly FieldError[] {
     const message = blockingProblem(budget)
     return message === undefined ? [] : [{ path: ['spec', 'disruption', 'budgets', index], message }]
   })
-}
-
-/** Never fails, as `String` would on a map with a key such as `toString`. */
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
 /** The name, or one such as the API server makes of a prefix. */
