@@ -13,7 +13,6 @@ import {
 
 interface StoredMap {
   readonly entries: LedgerEntries
-  readonly hours: LedgerHours
   /** Absent: there is no such ConfigMap. */
   readonly resourceVersion?: string
 }
@@ -38,7 +37,7 @@ export class LedgerStore {
   /** Returns up to when the ledger of today and yesterday is stored, in epoch ms. Errors: the API server's. */
   async storedUntil(now: number): Promise<number | undefined> {
     const stored = await Promise.all([now - dayMs, now].map((ms) => this.#read(ledgerMapOf(ms))))
-    return coveredUntil(stored.flatMap(({ hours }) => [...hours.values()]))
+    return coveredUntil(stored.flatMap(({ entries }) => [...parseLedgerMap(entries).hours.values()]))
   }
 
   /** Makes the ConfigMap of a time where it is missing. Errors: the API server's. */
@@ -59,7 +58,7 @@ export class LedgerStore {
   async #addTo(name: string, slices: readonly CostSlice[]): Promise<number> {
     for (let attempt = 1; ; attempt++) {
       const stored = this.#known.get(name) ?? (await this.#read(name))
-      const changes = changesOf(stored, slices)
+      const changes = changesOf(stored.entries, slices)
       try {
         if (Object.keys(changes).length > 0) await this.#write(name, stored, changes)
         return sizeOf(this.#known.get(name)?.entries ?? {})
@@ -72,9 +71,9 @@ export class LedgerStore {
 
   async #read(name: string): Promise<StoredMap> {
     const map = await findConfigMap(this.#source.client, { name, namespace: this.#source.namespace })
-    if (map === undefined) return { entries: {}, hours: new Map() }
-    const { stored, faults } = this.#remember(name, map)
-    this.#source.note?.(name, faults)
+    if (map === undefined) return { entries: {} }
+    const stored = this.#remember(name, map)
+    this.#source.note?.(name, parseLedgerMap(stored.entries).faults)
     return stored
   }
 
@@ -85,23 +84,19 @@ export class LedgerStore {
     this.#remember(name, await putConfigMap(client, { name, namespace, version }, { ...isNew, data }))
   }
 
-  /** Only what is not as it was is parsed: of a day's hours that is one. */
-  #remember(name: string, { metadata: { resourceVersion }, data: entries = {} }: ConfigMap) {
-    const { hours, faults } = parseLedgerMap(entries, this.#known.get(name))
-    const stored: StoredMap = { resourceVersion, entries, hours }
+  #remember(name: string, { metadata: { resourceVersion }, data: entries = {} }: ConfigMap): StoredMap {
+    const stored = { resourceVersion, entries }
     this.#known.set(name, stored)
-    return { stored, faults }
+    return stored
   }
 }
 
 /** The entries that change; none when all of it is stored. */
-function changesOf(
-  { entries, hours }: StoredMap,
-  slices: readonly CostSlice[],
-): Readonly<Record<string, string | null>> {
-  const added = addSlices(hours, slices)
+function changesOf(entries: LedgerEntries, slices: readonly CostSlice[]): Readonly<Record<string, string | null>> {
+  const { hours: stored } = parseLedgerMap(entries)
+  const added = addSlices(stored, slices)
   const touched = new Set(slices.map(({ fromMs }) => hourOf(fromMs)))
-  const changed = [...added].filter(([atMs, hour]) => touched.has(atMs) && hours.get(atMs) !== hour)
+  const changed = [...added].filter(([atMs, hour]) => touched.has(atMs) && stored.get(atMs) !== hour)
   return changed.length === 0 ? {} : ledgerEntries(new Map(changed), entries)
 }
 

@@ -41,18 +41,6 @@ describe('the ledger in its ConfigMap', () => {
     })
   })
 
-  test('takes the hours whose text is as it was when it was read before, and parses the others', () => {
-    const hours = new Map([0, 1].map((later) => [start + later * hourMs, hourWith([['a/Pod/b', 1]])]))
-    const entries = written(ledgerEntries(hours, {}))
-    const before = parseLedgerMap(entries)
-    const changed = { ...entries, '11': written(ledgerEntries(new Map([[start, hourWith([])]]), {}))['10'] ?? '' }
-    const after = parseLedgerMap(changed, { ...before, entries })
-    expect(after.hours.get(start)).toBe(before.hours.get(start))
-    expect(after.hours.get(start + hourMs)?.workloads.byKey.size).toBe(0)
-    const nextDay = parseLedgerMap({ ...entries, day: '2026-11-25' }, { ...before, entries })
-    expect([...nextDay.hours.keys()]).toEqual([start + dayMs, start + dayMs + hourMs])
-  })
-
   test('adds up names that are the same where they are cut', () => {
     const name = `a/Pod/${'x'.repeat(300)}`
     const entries = written(

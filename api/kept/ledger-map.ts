@@ -33,27 +33,17 @@ const hour = stored.transform(
 const day = z.iso.date()
 const hourEntry = /^([01][0-9]|2[0-3])$/
 
-/** Entries of a ConfigMap of the ledger, and what was read of them. */
-interface ReadMap {
-  readonly entries: Entries
+/** Returns the hours of a ConfigMap of the ledger. */
+export function parseLedgerMap(entries: Entries): {
   readonly hours: LedgerHours
-}
-
-/** Returns the hours of a ConfigMap of the ledger. `before`: it as it was read before, of which hours with the same text are taken. */
-export function parseLedgerMap(
-  entries: Entries,
-  before?: ReadMap,
-): { readonly hours: LedgerHours; readonly faults: readonly KeptFault[] } {
+  readonly faults: readonly KeptFault[]
+} {
   const read = readValue(day, entries[dayEntry])
   const faults: readonly KeptFault[] = read.kind === 'damaged' ? [{ key: dayEntry, why: read.why }] : []
   if (read.kind === 'damaged') return { hours: new Map(), faults: Object.keys(entries).length === 0 ? [] : faults }
   const startMs = Date.parse(`${read.value}T00:00:00Z`)
-  const startOf = (name: string) => startMs + Number(name) * hourMs
-  const isSameDay = before?.entries[dayEntry] === read.value
-  const { documents, ...found } = readEntries(entries, (name, text) => {
-    if (!hourEntry.test(name)) return undefined
-    const known = isSameDay && before.entries[name] === text ? before.hours.get(startOf(name)) : undefined
-    return known === undefined ? readJson(hour, text) : { kind: 'read', value: known }
-  })
-  return { hours: new Map([...documents].map(([name, one]) => [startOf(name), one])), ...found }
+  const { documents, ...found } = readEntries(entries, (name, text) =>
+    hourEntry.test(name) ? readJson(hour, text) : undefined,
+  )
+  return { hours: new Map([...documents].map(([name, one]) => [startMs + Number(name) * hourMs, one])), ...found }
 }
