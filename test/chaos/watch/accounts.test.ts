@@ -4,7 +4,7 @@ import { clusterName } from '../../../deploy/local/cluster.ts'
 import { claimJson, podJson } from '../../fakes/objects.ts'
 import { wait } from '../scene.ts'
 import { GapAccounts } from './gap-accounts.ts'
-import { cutOff, disrupted, nodeWithPod, ready, type Stage, said, saidOfNode, seen } from './stage.ts'
+import { cutOff, disrupted, nodeWithPod, pool, ready, type Stage, said, saidOfNode, seen } from './stage.ts'
 import { everyNth, Lasting } from './wrong.ts'
 
 const planned = { state: 'planned', finding: 'a node is to come' } as const
@@ -62,6 +62,18 @@ const untruths: Readonly<Record<string, (stage: Stage) => void | Promise<void>>>
 
 test.each(Object.entries(untruths))('an account is held against the objects: %s', async (what, act) => {
   expect((await seen(act)).map((one) => one.what)).toContainEqual(expect.stringContaining(what))
+})
+
+test.each([
+  { nodes: undefined, expected: ['nothing is said of NodePool default'] },
+  { nodes: 2, expected: [] },
+])('why a pod waits is told of every NodePool but a static one: %o', async ({ nodes, expected }) => {
+  const wrong = await seen((stage) => {
+    stage.scene.pools.set(pool.name, { ...pool, revision: 0, ...(nodes === undefined ? {} : { nodes }) })
+    return said(stage, { state: 'unschedulable', cause: 'requirements', finding: 'none', funnel: funnels.slice(1) })
+  })
+  const untold = wrong.flatMap(({ what }) => /nothing is said of NodePool \S+/.exec(what) ?? [])
+  expect([...new Set(untold)]).toEqual(expected)
 })
 
 test('a pause that a restore brings back is one that planners obey, whatever the loop says of itself', async () => {

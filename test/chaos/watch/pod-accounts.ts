@@ -119,7 +119,10 @@ export class PodAccounts {
     const ready = this.#objects('nodepools')
       .filter((pool) => !isGoing(pool) && isTrue(pool, 'Ready'))
       .map((pool) => metaOf(pool).name)
-    const possible = this.#poolsOf(pod).map(({ name }) => name)
+    // Pods get no new node of a static NodePool, so planners do not ask it.
+    const possible = this.#poolsOf(pod)
+      .filter(({ nodes }) => nodes === undefined)
+      .map(({ name }) => name)
     return [
       ...named.filter((name) => !ready.includes(name)).map((name) => `there is no NodePool ${name} that is ready`),
       ...ready
