@@ -5,7 +5,17 @@ import { because } from '../core/history/claim-facts.ts'
 import { type DetailedLife, lifecycleDetails } from '../core/history/details.ts'
 import { factsKey, type LifeFacts, type VmSpan } from '../core/history/life.ts'
 import { readLifeFacts } from '../core/history/read-facts.ts'
-import { bounded, ended, launched, leaving, oneLine, refused, unknownFacts, vmEnded } from '../core/history/record.ts'
+import {
+  bounded,
+  ended,
+  launched,
+  leaving,
+  oneLine,
+  refused,
+  staying,
+  unknownFacts,
+  vmEnded,
+} from '../core/history/record.ts'
 import { goneResult, type LifeResult, resultOf } from '../core/history/result.ts'
 import { birthText, deathText, offeringText, podsText, priceText, secondsText } from '../core/history/texts.ts'
 import { type Moment, timelineOf } from '../core/history/timeline.ts'
@@ -138,6 +148,12 @@ export class LifeRecord {
     const went = { kind: 'gave-up', reason, message: oneLine(message) } as const
     this.#facts = leaving(this.#facts, went, Date.now())
     this.#note(deathText(went))
+  }
+
+  /** The drain or the deletion was refused, as the NodeClaim is not being deleted: what was said of that is not so. */
+  stays(): void {
+    this.#facts = staying(this.#facts)
+    this.#note('the NodeClaim stays')
   }
 
   forced(reason: string): void {

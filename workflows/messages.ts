@@ -10,8 +10,8 @@ import type { Pause } from '../core/pauses/pauses.ts'
 
 /**
  * Asks the receiver to observe again; the text says what happened, for those who read the history. Of a NodeClaim that goes while its Nodes have yet to be
- * drained it also says why, which saves the look before the drain. Each step reads by itself whether it may act, so lost, doubled, reordered and forged
- * pokes change nothing.
+ * drained it also says why, which saves the look before the drain. Each step reads by itself whether it may act, so lost, doubled and reordered pokes
+ * change nothing, and a forged one costs a step that is refused.
  */
 export const pokeSignal = defineSignal<[string?, Leaving?]>('observeAgain')
 

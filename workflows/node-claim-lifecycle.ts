@@ -335,6 +335,7 @@ class Lifecycle {
   async #goOn(error: unknown): Promise<undefined> {
     if (!isRefusedEnd(error)) throw error
     this.#drainWaits = undefined
+    this.#record.stays()
     await condition(() => this.#poked !== undefined, 1000)
   }
 

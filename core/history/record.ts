@@ -44,6 +44,12 @@ export function leaving(facts: LifeFacts, went: Death, atMs: number): LifeFacts 
   }
 }
 
+/** The NodeClaim is not being deleted after all. */
+export function staying(facts: LifeFacts): LifeFacts {
+  const { went: _, drainingMs: __, ...rest } = facts
+  return rest
+}
+
 /** The lifecycle has ended. `goneMs`: when the VM was gone. */
 export function ended(facts: LifeFacts, atMs: number, goneMs: number = atMs): LifeFacts {
   return { ...vmEnded(facts, goneMs), went: facts.went ?? { kind: 'deleted' }, endedMs: atMs }

@@ -60,6 +60,7 @@ test.each([
 
 test('a poke that is wrong, or that a restore of etcd has overtaken, ends nothing: the drain refuses, and the node rests again', async () => {
   const { life, looks } = await resting()
+  const drain = life.activities['drain'] as () => Promise<unknown>
   life.activities['drain'] = async () => {
     throw ApplicationFailure.nonRetryable('metadata.deletionTimestamp is not set', notBeingDeleted)
   }
@@ -68,4 +69,9 @@ test('a poke that is wrong, or that a restore of etcd has overtaken, ends nothin
   await life.until('rest', () => life.phase() === 'Ready')
   expect(life.run.history.of('activityTaskScheduledEventAttributes').at(-1)?.activityType?.name).toBe('drain')
   expect(life.run.isRunning).toBe(true)
+  // It leaves no trace in why the node went when somebody deletes it later.
+  life.activities['drain'] = drain
+  life.delete()
+  await life.until('the end', () => !life.run.isRunning)
+  expect(resultOf(life.run)).toMatchObject({ outcome: 'deleted' })
 })
