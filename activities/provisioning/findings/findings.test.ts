@@ -181,6 +181,20 @@ describe('why pods wait', () => {
     expect([...(await stored()).classes.keys()]).toEqual([])
   })
 
+  it('writes no more than twice at a time what somebody brings back each time', async () => {
+    const { deps, entries, pods, written } = planner()
+    pods.push(waiting('a'))
+    findings.begin(deps)
+    findings.passed(deps, pods, plan(pods))
+    await passes(3000)
+    entries.delete = () => false
+    pods.length = 0
+    const before = written.length
+    findings.passed(deps, pods, plan([]))
+    await passes(10_000)
+    expect(written.length - before).toBe(2)
+  })
+
   it('asks the scheduler once for pods that are alike', async () => {
     const { deps, pods, asked } = planner()
     pods.push(waiting('a'), waiting('b'), waiting('c', 2))

@@ -6,6 +6,8 @@ import type { Parts } from '../../kubernetes/parts.ts'
 /** Text of all classes; a ConfigMap takes a megabyte. */
 const mostText = 800_000
 
+type Place = Pick<Parts, 'client' | 'namespace'>
+
 /** Writes the findings: an entry for each class, only those that changed. */
 export class WaitingStore {
   /** Entries of the ConfigMap, without the summary; undefined until they were read. */
@@ -19,7 +21,18 @@ export class WaitingStore {
 
   /** Writes what changed since the last write. Returns whether there was anything. `always`: writes the time at least. Errors: the API server's. */
   async write(
-    { client, namespace }: Pick<Parts, 'client' | 'namespace'>,
+    to: Place,
+    pods: WaitingPods,
+    when: { readonly atMs: number; readonly always: boolean },
+  ): Promise<boolean> {
+    const isWritten = await this.#writeChanges(to, pods, when)
+    // A restore of etcd brings back what was removed, and nothing may change for long after it. What comes back each time waits for the next change.
+    if (isWritten) await this.#writeChanges(to, pods, { ...when, always: false })
+    return isWritten
+  }
+
+  async #writeChanges(
+    { client, namespace }: Place,
     { classes, counts }: WaitingPods,
     { atMs, always }: { readonly atMs: number; readonly always: boolean },
   ): Promise<boolean> {
@@ -38,9 +51,6 @@ export class WaitingStore {
     })
     this.#stored = classesIn(written)
     this.#counts = JSON.stringify(counts)
-    // A restore of etcd brings back what was removed, and nothing may change for long after it.
-    if ([...this.#stored.keys()].some((key) => !wanted.has(key)))
-      await this.write({ client, namespace }, { classes, counts }, { atMs, always })
     return true
   }
 }
