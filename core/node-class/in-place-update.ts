@@ -8,9 +8,10 @@ export interface InPlaceChange {
 }
 
 /**
- * Returns the changes that a resource needs which Azure has as `actual`. Tags that Joiner set before (`ours`, by name) and no longer wants are removed; other tags stay, unless a
- * wanted one has their name. Identities are added and never removed, since others may have assigned them. Upstream (reference/azure-provider.md 8.3)
- * replaces all tags: a tag by Azure Policy or for cost accounting would be lost. Azure's tag names and ids are case-insensitive.
+ * Returns the changes that a resource needs which Azure has as `actual`. Tags that Joiner set before (`ours`, by name) and no longer wants are removed;
+ * other tags stay, unless a wanted one has their name. Identities are added and never removed, since others may have assigned them.
+ * Upstream (reference/azure-provider.md 8.3) replaces all tags: a tag by Azure Policy or for cost accounting would be lost. Azure's tag names and ids are
+ * case-insensitive.
  */
 export function inPlaceChange(actual: InPlaceState, ours: readonly string[], wanted: InPlaceState): InPlaceChange {
   const settled = new Set([...ours, ...Object.keys(wanted.tags)].map(lower))
