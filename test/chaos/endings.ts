@@ -189,10 +189,10 @@ function excuse(scene: Scene, pod: Seen): string | undefined {
   const own = [...scene.pools.values()].filter(
     ({ name }) => !scene.removed.has(name) && (workload?.pool === undefined || workload.pool === name),
   )
-  const claims = scene.fast.cluster.server.objects.of('nodeclaims')
+  const { objects } = scene.fast.cluster.server
   const hasRoom = own.find(
     ({ name, nodes, cpuLimit = Number.POSITIVE_INFINITY, cpus }) =>
-      nodes === undefined && cpusOf(claims, name) + Math.min(...cpus.map(Number)) <= cpuLimit,
+      nodes === undefined && cpusOf(objects, name) + Math.min(...cpus.map(Number)) <= cpuLimit,
   )
   return hasRoom === undefined ? `limits of ${own.map(({ name }) => name).join(', ')}` : undefined
 }

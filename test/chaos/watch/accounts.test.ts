@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { disruptionCommandId } from '../../../core/task-queues.ts'
 import { clusterName } from '../../../deploy/local/cluster.ts'
-import { claimJson, podJson } from '../../fakes/objects.ts'
+import { claimJson, nodeJson, podJson } from '../../fakes/objects.ts'
 import { wait } from '../scene.ts'
 import { GapAccounts } from './gap-accounts.ts'
 import { cutOff, disrupted, nodeWithPod, pool, ready, type Stage, said, saidOfNode, seen } from './stage.ts'
@@ -74,6 +74,19 @@ test.each([
   })
   const untold = wrong.flatMap(({ what }) => /nothing is said of NodePool \S+/.exec(what) ?? [])
   expect([...new Set(untold)]).toEqual(expected)
+})
+
+test.each([
+  { node: '4', expected: true },
+  { node: '8', expected: false },
+])('limits count the Node of a NodeClaim that has not heard of its VM: %o', async ({ node: cpu, expected }) => {
+  const wrong = await seen((stage) => {
+    stage.put('nodeclaims', claimJson('a', { status: { capacity: undefined, conditions: [] } }))
+    stage.put('nodes', nodeJson('a', { metadata: { ownerReferences: [] }, status: { capacity: { cpu } } }))
+    return said(stage, { state: 'unschedulable', cause: 'limits', finding: 'none' })
+  })
+  const isNamed = wrong.some(({ what }) => what.includes('NodePool default has had room for its smallest size'))
+  expect(isNamed).toBe(expected)
 })
 
 test('a pause that a restore brings back is one that planners obey, whatever the loop says of itself', async () => {

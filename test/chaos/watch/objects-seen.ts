@@ -1,5 +1,6 @@
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { metaOf } from '../../fast/kubernetes/api/objects.ts'
+import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
+import { metaOf, type ObjectStore } from '../../fast/kubernetes/api/objects.ts'
 
 export interface Condition {
   readonly type: string
@@ -29,8 +30,22 @@ export function isWaiting(pod: Json, sinceMs = Number.POSITIVE_INFINITY): boolea
   return spec?.nodeName === undefined && !isGoing(pod) && isFound
 }
 
-/** How many vCPUs the nodes of a NodePool have. */
-export const cpusOf = (claims: readonly Json[], pool: string) =>
-  claims
+/**
+ * How many vCPUs the nodes of a NodePool have. A NodeClaim that has not heard of its VM counts with the Node that joined for it: the answer to its PUT was
+ * lost, and Joiner may have to wait for Azure's deletion of that VM.
+ */
+export function cpusOf(objects: Pick<ObjectStore, 'of'>, pool: string): number {
+  const nodes = new Map(objects.of('nodes').map((node) => [metaOf(node).name, node]))
+  return objects
+    .of('nodeclaims')
     .filter((claim) => metaOf(claim).labels?.['karpenter.sh/nodepool'] === pool)
-    .reduce((sum, { status }) => sum + Number((status as { capacity?: { cpu?: string } })?.capacity?.cpu ?? 0), 0)
+    .reduce((sum, claim) => {
+      const node = nodes.get(`${nodeNamePrefix}${metaOf(claim).name}`)
+      return sum + (cpuOf(claim) ?? (node && cpuOf(node)) ?? 0)
+    }, 0)
+}
+
+function cpuOf({ status }: Json): number | undefined {
+  const { capacity } = (status ?? {}) as { readonly capacity?: { readonly cpu?: string } }
+  return capacity?.cpu === undefined ? undefined : Number(capacity.cpu)
+}
