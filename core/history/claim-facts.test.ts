@@ -145,6 +145,12 @@ describe('why a claim is deleted', () => {
     ['somebody, a second before its age', deleted({}, { expireAfter: '10m1s' }), undefined, { kind: 'deleted' }],
     ['a repair', deleted({}), sick, { kind: 'repaired', message: 'Ready is False' }],
     [
+      'a repair, whose Node is gone or well since',
+      deleted({ [annotations.repairedFor]: 'Ready is False' }),
+      undefined,
+      { kind: 'repaired', message: 'Ready is False' },
+    ],
+    [
       'a terminal escape',
       deleted({ [annotations.interrupted]: '\u001b[2J' }),
       undefined,

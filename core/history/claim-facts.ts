@@ -3,7 +3,7 @@ import { buffersOf, realPods } from '../capacity-buffer/buffer-pods.ts'
 import { conditionOf, isTrue, nodeGone } from '../conditions.ts'
 import type { DisruptionReason } from '../disruption/command.ts'
 import { type ExpiringClaim, expiryDue } from '../node-claim/lifecycle.ts'
-import { type NodeRules, noNodeRules, repairOf } from '../node-claim/node-health.ts'
+import { type NodeRules, noNodeRules, repairOf, repairText } from '../node-claim/node-health.ts'
 import type { Condition, Node, NodeClaim } from '../objects.ts'
 import { annotations, labels, wellKnownLabels } from '../requirements/labels.ts'
 import type { PlannedNodeClaim } from '../scheduling/snapshot.ts'
@@ -189,9 +189,10 @@ export function deathOf(claim: LeavingClaim, node?: Node, rules: NodeRules = noN
   const expiry = expiryDue(claim, deletedMs)
   // A time of deletion has whole seconds.
   if (expiry !== undefined && expiry < deletedMs + 1000) return expired(expiry)
+  const repairedFor = own[annotations.repairedFor]
+  if (repairedFor !== undefined) return because('repaired', repairedFor)
   const repair = node && repairOf(node, rules)
-  if (repair !== undefined && repair.dueAtMs < deletedMs + 1000)
-    return because('repaired', `${repair.type} is ${repair.status}`)
+  if (repair !== undefined && repair.dueAtMs < deletedMs + 1000) return because('repaired', repairText(repair))
   const replicas = countIn(own[annotations.scaledDownTo])
   const gone = conditionOf(claim.status.conditions, nodeGone)
   if (replicas === undefined) return gone?.status === 'True' ? nodeWasGone(gone) : { kind: 'deleted' }

@@ -77,6 +77,11 @@ export interface Repair {
   readonly dueAtMs: number
 }
 
+/** Returns the condition for which a Node is replaced: `Ready is False`. */
+export function repairText({ type, status }: Repair): string {
+  return `${type} is ${status}`
+}
+
 /** Returns the repair of a Node that is due first; undefined when no policy applies (reference/karpenter-core.md 5.3). */
 export function repairOf(node: Node, { repairs }: NodeRules): Repair | undefined {
   const found = repairs.flatMap((policy) => {

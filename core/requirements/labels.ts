@@ -199,6 +199,8 @@ export const annotations = {
   tagNames: 'joiner.sh/tag-names',
   /** On a NodeClaim whose VM Azure is about to end: the condition of the Node that announced it. */
   interrupted: 'joiner.sh/interrupted',
+  /** On a NodeClaim whose sick Node is replaced, just before its deletion: the Node's condition, such as `Ready is False`. */
+  repairedFor: 'joiner.sh/repaired-for',
   billingExtension: 'joiner.sh/billing-extension',
   /** On an AKSNodeClass: the version of node images that its nodes get, such as `202512.18.0`. */
   imageVersion: 'joiner.sh/image-version',

@@ -5,13 +5,14 @@ import {
   interruptionOf,
   type Repair,
   repairRetryMs,
+  repairText,
 } from '../../../core/node-claim/node-health.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { activityScope, pauseFor } from '../../activity-context.ts'
 import { updateClaim } from '../client/object-writes.ts'
 import type { ClaimRef } from '../contract.ts'
-import { boundTermination, earlierStamp } from '../draining/termination-stamp.ts'
+import { earlierStamp } from '../draining/termination-stamp.ts'
 import { subject } from '../event-recorder.ts'
 import type { Parts, WriteDeps } from '../parts.ts'
 import { nodeAsClaimed } from './claim-nodes.ts'
@@ -89,8 +90,15 @@ export async function prepareRepair(
   const isPeer = (one: Node) => nodeAsClaimed(deps, one).metadata.labels[labels.nodePool] === pool
   const peers = pool === undefined ? nodes : nodes.filter(isPeer)
   if (areTooManySick(peers, deps.nodeRules)) return blocked(deps, claim, node)
-  const written = await boundTermination(deps, ref, deps.now())
   const { type, status, dueAtMs } = repair
+  const repairedFor = repairText(repair)
+  const written = await updateClaim(deps, ref, (current) => {
+    const stamp = earlierStamp(current, deps.now())
+    const isMarked = current.metadata.annotations[annotations.repairedFor] === repairedFor
+    return isMarked && stamp === undefined
+      ? undefined
+      : { metadata: { annotations: { [annotations.repairedFor]: repairedFor, ...stamp } } }
+  })
   const since = new Date(dueAtMs).toISOString()
   deps.log.warn({ nodeClaim: ref.name, node: node.metadata.name, condition: type, status, since }, 'repairing node')
   deps.events.record({

@@ -4,6 +4,7 @@ import { because, deathOf, expired, factsOfClaim, joinTimes, nodeWasGone } from 
 import type { Death, Leaving } from '../../../core/history/life.ts'
 import { holdOf, holdText } from '../../../core/node-claim/hold.ts'
 import { type LifecycleStep, nextStep } from '../../../core/node-claim/lifecycle.ts'
+import { repairText } from '../../../core/node-claim/node-health.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { activityScope } from '../../activity-context.ts'
@@ -66,7 +67,7 @@ function deathBy(step: LifecycleStep, claim: NodeClaim): Death {
     case 'endWithoutNode':
       return nodeWasGone(conditionOf(claim.status.conditions, nodeGone))
     case 'repair':
-      return because('repaired', `${step.repair.type} is ${step.repair.status}`)
+      return because('repaired', repairText(step.repair))
     default:
       return { kind: 'deleted' }
   }
