@@ -36,6 +36,14 @@ function replaced({ put, edit, ...stage }: Stage): void {
 
 const protectedPod = { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } }
 
+/** A node that a command takes though somebody protects its pod, while the one in its place is lost. */
+async function protectedAndAlone(stage: Stage): Promise<void> {
+  replaced(stage)
+  stage.edit('pods', 'pod-a', protectedPod, 'default')
+  stage.scene.fast.cluster.remove('nodes', 'aks-b')
+  await wait(longMs)
+}
+
 const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
   'pod deleted past its budget': async (stage) => {
     nodeWithPod(stage, 'a')
@@ -163,6 +171,18 @@ test('the watch names a commit that another process finishes though the budget h
   expect(wrong.map(({ kind }) => kind)).toEqual(['budget'])
 })
 
+test('the watch names a node with a protected pod whose Node Joiner itself deletes first', async () => {
+  const wrong = await seen(async (stage) => {
+    await protectedAndAlone(stage)
+    for (const [kind, name] of [
+      ['nodes', 'aks-a'],
+      ['nodeclaims', 'a'],
+    ] as const)
+      await stage.joiner.delete(resourcePath(kind, name))
+  })
+  expect(wrong).toEqual([{ kind: 'node deleted with a protected pod', what: 'a, pod-a' }])
+})
+
 test('the watch names a static NodePool with more nodes than its limit, those counted that go', async () => {
   const wrong = await seen(async ({ scene, put, edit }) => {
     await scene.edit('default', { nodes: 1 })
@@ -246,11 +266,13 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
     await stage.joiner.delete(resourcePath('nodeclaims', 'a'))
   },
   'a node whose lifecycle is cancelled, with a protected pod and a replacement that is lost': async (stage) => {
-    replaced(stage)
-    stage.edit('pods', 'pod-a', protectedPod, 'default')
-    stage.scene.fast.cluster.remove('nodes', 'aks-b')
-    await wait(longMs)
+    await protectedAndAlone(stage)
     stage.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/cancelled-at': at(0) } } })
+    await stage.joiner.delete(resourcePath('nodeclaims', 'a'))
+  },
+  'a node whose Node somebody deletes, with a protected pod and a replacement that is lost': async (stage) => {
+    await protectedAndAlone(stage)
+    stage.scene.fast.cluster.server.delete(resourcePath('nodes', 'aks-a'))
     await stage.joiner.delete(resourcePath('nodeclaims', 'a'))
   },
   'a commit that is finished by the process that began it, after its budget went': async (stage) => {

@@ -65,6 +65,8 @@ export class Watch {
   readonly #orphans = new Map<string, number>()
   /** For how long NodeClaims have had the traces of a commit without its last one, in ms. */
   readonly #marks = new Map<string, number>()
+  /** When Joiner deleted Nodes that nobody had deleted before, epoch ms. By name. */
+  readonly #nodesDeleted = new Map<string, number>()
   /** How many NodeClaims each NodePool had, at each look. */
   #sizes: readonly { readonly atMs: number; readonly ofPools: ReadonlyMap<string, number> }[] = []
   readonly #stops: (() => void)[]
@@ -192,6 +194,7 @@ export class Watch {
     if (verb === 'evict') return this.#scene.count('evictions asked for')
     if (verb !== 'get' && verb !== 'list') this.#lookAtForeign(path)
     if (verb === 'delete' && path.includes('/nodeclaims/')) this.#lookAtDeletion(path)
+    if (verb === 'delete' && path.includes('/nodes/')) this.#noteNodeDeleted(path)
     if (verb !== 'delete' || !path.includes('/pods/')) return
     const pod = cluster.server.objects.find(path)
     const { nodeName = '' } = (pod?.['spec'] ?? {}) as { readonly nodeName?: string }
@@ -224,12 +227,26 @@ export class Watch {
     const claim: ClaimSeen | undefined = this.#scene.fast.cluster.server.objects.find(path)
     const { [traceKeys.stamp]: command, [keys.cancelledAt]: cancelled } = (claim && metaOf(claim).annotations) ?? {}
     if (claim === undefined || isGoing(claim) || command === undefined || !this.#scene.isCalmFor(actMs)) return
-    // Who cancels its lifecycle asks for its deletion, as kubectl delete nodeclaim does.
-    if (cancelled !== undefined) return
+    // Who cancels its lifecycle asks for its deletion, as kubectl delete nodeclaim does, and so does who deletes its Node.
+    if (cancelled !== undefined || this.#isNodeDeletedByOthers(claim)) return
     const knownMs = this.#scene.nowMs - actMs
     if (isBoundByPods(claim)) this.#noteProtected('node deleted with a protected pod', claim, knownMs)
     const lost = this.#replacements.lostFor(claim, knownMs)
     if (lost !== undefined) this.note('node deleted for a lost replacement', `${path}, ${lost}`)
+  }
+
+  #noteNodeDeleted(path: string): void {
+    const node = this.#scene.fast.cluster.server.objects.find(path)
+    if (node !== undefined && !isGoing(node)) this.#nodesDeleted.set(metaOf(node).name, this.#scene.nowMs)
+  }
+
+  /** Whether somebody else than Joiner deletes the Node of a NodeClaim: kubectl, or the cloud controller, once its VM is gone. */
+  #isNodeDeletedByOthers({ status: { nodeName = '' } = {} }: ClaimSeen): boolean {
+    const { fast, etcd } = this.#scene
+    const node = fast.cluster.server.objects.find(`/api/v1/nodes/${nodeName}`)
+    // A restore of etcd takes Joiner's own deletion back.
+    const isOwn = (this.#nodesDeleted.get(nodeName) ?? Number.NEGATIVE_INFINITY) > etcd.restoredMs
+    return node !== undefined && isGoing(node) && !isOwn
   }
 
   #noteProtected(kind: string, { status, metadata }: ClaimSeen, sinceMs: number): void {
