@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { kubernetesDeps } from '../../../test/fakes/deps.ts'
 import { criticalPod, drainAgain, type Given, guarded, tainted, world } from '../../../test/fakes/drain-world.ts'
 import {
+  attachmentJson,
+  budgetJson,
   claimJson,
   condition,
   daemonJson,
@@ -204,5 +206,53 @@ describe('a drain', () => {
     cluster.remove('nodes', 'aks-a')
     expect(await ended(work)).toEqual({ kind: 'drained', pods: 0 })
     expect(cluster.names('pods')).toEqual(['guarded'])
+  })
+})
+
+describe('a restore of etcd', () => {
+  const back = claimJson('a')
+
+  test('that takes the deletion back ends a drain that waits for pods: it refuses, and evicts nothing more', async () => {
+    const { cluster, drain, conditions } = world({ pods: [podJson('web', 'a')], budgets: [budgetJson('web', 0)] })
+    const work = drain()
+    await pass(20_000)
+    cluster.put('nodeclaims', back)
+    cluster.put('nodes', nodeJson('a'))
+    cluster.remove('poddisruptionbudgets', 'web', 'default')
+    const asked = cluster.attempts.length
+    await expect(ended(work)).rejects.toThrow('NodeClaim a: metadata.deletionTimestamp is not set')
+    expect(cluster.attempts.slice(asked).filter((attempt) => /evict|patch/.test(attempt))).toEqual([])
+    expect([cluster.names('pods'), conditions()]).toEqual([['web'], []])
+  })
+
+  test('that takes the deletion back ends a drain that waits for volumes', async () => {
+    const { cluster, drain, conditions } = world({ attachments: [attachmentJson('disk', 'a', 'pv-1')] })
+    const work = drain()
+    await pass(20_000)
+    expect(conditions()).toEqual(['Drained=True', 'VolumesDetached=Unknown'])
+    cluster.put('nodeclaims', back)
+    await expect(ended(work)).rejects.toThrow('NodeClaim a: metadata.deletionTimestamp is not set')
+    expect(conditions()).toEqual([])
+  })
+
+  test('that takes the deletion back while the last pods are looked for writes no condition that the next drain would go by', async () => {
+    const { cluster, drain, conditions } = world({ claim: goingClaim('a', { status: tainted }) })
+    cluster.intercept(({ verb, path }) => {
+      if (verb === 'list' && path === '/api/v1/pods') cluster.put('nodeclaims', back)
+    })
+    await ended(drain()).catch(() => {})
+    expect(conditions()).toEqual([])
+  })
+
+  test('that takes back what the drain began with, and not the deletion, has it begin again', async () => {
+    const { cluster, drain, conditions, taints } = world({ pods: [podJson('web', 'a', { metadata: guarded })] })
+    const work = drain()
+    await pass(20_000)
+    cluster.put('nodeclaims', goingClaim('a'))
+    cluster.put('nodes', nodeJson('a'))
+    await pass(3000)
+    expect([conditions(), taints()]).toEqual([['Drained=Unknown'], ['karpenter.sh/disrupted']])
+    cluster.remove('pods', 'web', 'default')
+    expect(await ended(work)).toEqual({ kind: 'drained', pods: 0 })
   })
 })

@@ -17,7 +17,7 @@ import { untilDeadline, whenAborted } from '../../abortable-wait.ts'
 import { activityScope } from '../../activity-context.ts'
 import { budgetsTopic, type ClusterChange, claimTopic, nodeTopic } from '../cache/change-feed.ts'
 import { getIfAny } from '../client/answers.ts'
-import { cachedClaim, liveClaim, setClaimConditions } from '../client/object-writes.ts'
+import { cachedClaim, claimBeingDeleted, setClaimConditions } from '../client/object-writes.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { ClaimRef, DrainOutcome } from '../contract.ts'
 import { claimNodes, liveNodes } from '../lifecycle/claim-nodes.ts'
@@ -55,6 +55,8 @@ export async function drain(
 }
 
 const detached: ConditionChange = { type: 'VolumesDetached', status: 'True' }
+
+const hasBegun = ({ status }: NodeClaim) => conditionOf(status.conditions, 'Drained') !== undefined
 
 const asPods = (count: number): ReportedAs => ({
   condition: 'Drained',
@@ -101,12 +103,10 @@ class Drain {
 
   async run(): Promise<DrainOutcome> {
     if (this.#report.isVmInDoubt(this.#nodes)) return { kind: 'notReady' }
-    await Promise.all(this.#nodes.map((node) => beginNodeDeletion(this.#deps, node)))
+    await this.#begin()
     const deadline = this.#deadline()
     if (deadline !== undefined && this.#disruptionReason() !== 'Unhealthy')
       for (const node of this.#nodes) publishDeadline(this.#deps, node, timeText(deadline))
-    // The first condition of one that is empty says that it is drained.
-    if (!this.#plan().done || this.#bindingMs() > 0) await this.#begin()
     const early = (await this.#untilEmpty()) ?? (await this.#untilDetached())
     const pods = this.#evictions.count
     if (early === undefined) return { kind: 'drained', pods }
@@ -118,12 +118,13 @@ class Drain {
     return bindingMs(this.#latestClaim(), this.#nodes, this.#deps.now())
   }
 
+  /** Marks the Nodes and the claim, what of that is not done. */
   async #begin(): Promise<void> {
-    await setClaimConditions(this.#deps, this.#claim.metadata, ({ status }) =>
-      conditionOf(status.conditions, 'Drained') === undefined
-        ? { conditions: [{ type: 'Drained', status: 'Unknown', reason: 'Draining', message: 'Draining' }] }
-        : undefined,
-    )
+    await Promise.all(this.#nodes.map((node) => beginNodeDeletion(this.#deps, node)))
+    // The first condition of one that is empty says that it is drained.
+    if (this.#plan().done && this.#bindingMs() <= 0) return
+    const begun: ConditionChange = { type: 'Drained', status: 'Unknown', reason: 'Draining', message: 'Draining' }
+    await this.#set((claim) => (hasBegun(claim) ? [] : [begun]))
   }
 
   async #untilEmpty(): Promise<DrainOutcome | undefined> {
@@ -133,6 +134,8 @@ class Drain {
       const plan = this.#plan()
       const leftMs = this.#bindingMs()
       if (plan.done && leftMs <= 0 && (await this.#isEmpty())) return this.#drained()
+      // A restore of etcd took it back, and not the deletion, or the claim was deleted again: late pods are waited for from the beginning on.
+      if (!hasBegun(this.#latestClaim())) await this.#begin()
       const nodes = this.#presentNodes()
       // Somebody removed their finalizers, and nothing is left to drain.
       if (nodes.length === 0 && (await liveNodes(this.#deps, this.#latestClaim())).length === 0)
@@ -205,10 +208,12 @@ class Drain {
     return this.#names.flatMap((name) => this.#deps.cache.nodes.get(name) ?? [])
   }
 
-  /** Returns whether somebody removed the claim's finalizers: its deadline is no longer that of the Node, which garbage collection keeps if pods run there. */
+  /**
+   * Returns whether somebody removed the claim's finalizers: its deadline is no longer that of the Node, which garbage collection keeps if pods run there.
+   * Errors: the claim is not being deleted any more, since a restore of etcd took its deletion back.
+   */
   async #isClaimGone(): Promise<boolean> {
-    const { metadata } = this.#claim
-    return cachedClaim(this.#deps, metadata) === undefined && (await liveClaim(this.#deps, metadata)) === undefined
+    return (await claimBeingDeleted(this.#deps, this.#claim.metadata)) === undefined
   }
 
   #latestClaim(): NodeClaim {
@@ -228,19 +233,22 @@ class Drain {
   async #drained(): Promise<undefined> {
     if (isTrue(this.#latestClaim().status.conditions, 'Drained')) return
     const isDetached = (await attachmentsInTheWay(this.#deps, this.#names)).length === 0
-    await this.#set({ type: 'Drained', status: 'True' }, ...(isDetached ? [detached] : []))
+    await this.#set(() => [{ type: 'Drained', status: 'True' }, ...(isDetached ? [detached] : [])])
     nodeDrained(this.#deps, this.#latestClaim())
   }
 
   /** Writes the end of the wait for volumes. After the claim's deadline its VM goes with what is attached to it. */
   async #detached(isDetached: boolean): Promise<undefined> {
-    await this.#set(
+    await this.#set(() => [
       isDetached ? detached : { type: 'VolumesDetached', status: 'False', reason: 'TerminationGracePeriodElapsed' },
-    )
+    ])
   }
 
-  async #set(...conditions: readonly ConditionChange[]): Promise<void> {
-    await setClaimConditions(this.#deps, this.#claim.metadata, () => ({ conditions }))
+  /** A claim whose deletion was taken back gets no condition that its next drain would go by. */
+  async #set(conditions: (claim: NodeClaim) => readonly ConditionChange[]): Promise<void> {
+    await setClaimConditions(this.#deps, this.#claim.metadata, (claim) =>
+      claim.metadata.deletionTimestamp === undefined ? undefined : { conditions: conditions(claim) },
+    )
   }
 
   async #changeWithin(ms: number): Promise<void> {
