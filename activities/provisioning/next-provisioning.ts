@@ -34,7 +34,7 @@ export async function nextProvisioning(
   const { signal } = round
   await deps.quarantine.refresh(true)
   await deps.nodeRefusals.read(deps)
-  const end = deps.findings.begin(deps)
+  const end = deps.findings.begin(deps, fence)
   const tried = new Map<string, number>()
   try {
     for (;;) {

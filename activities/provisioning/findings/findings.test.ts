@@ -6,6 +6,7 @@ import type { Explanation } from '../../../core/scheduling/explain/explanation.t
 import { sampleClaim, samplePod } from '../../../test/samples/sample-objects.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
+import { FenceLostError } from '../fence.ts'
 import { Nominations } from '../nominations.ts'
 import { Findings, type FindingsDeps } from './findings.ts'
 
@@ -102,6 +103,8 @@ function planner() {
   }
 }
 
+const fence = { checkIfStale: async () => {} }
+
 const plan = (left: readonly Pod[], placed: readonly Pod[] = []) =>
   ({
     newNodeClaims: [],
@@ -127,7 +130,7 @@ describe('why pods wait', () => {
   it('is written once it has settled, and only when it changes; the time once a minute', async () => {
     const { deps, pods, written, stored } = planner()
     pods.push(waiting('a'), waiting('b'))
-    findings.begin(deps)
+    findings.begin(deps, fence)
     findings.passed(deps, pods, plan(pods))
     await passes(1000)
     expect(written).toEqual([])
@@ -154,7 +157,7 @@ describe('why pods wait', () => {
     const rightMs = Date.now()
     vi.setSystemTime(rightMs + 600_000)
     pods.push(waiting('a'))
-    findings.begin(deps)
+    findings.begin(deps, fence)
     findings.passed(deps, pods, plan(pods))
     await passes(3000)
     vi.setSystemTime(rightMs)
@@ -164,10 +167,29 @@ describe('why pods wait', () => {
     expect((await stored()).counts).toEqual([])
   })
 
+  it('is not written by a process that stood still until another had taken over', async () => {
+    const { deps, entries, pods, written } = planner()
+    let isLost = false
+    const lost = async () => {
+      if (isLost) throw new FenceLostError('another planning attempt')
+    }
+    pods.push(waiting('a'))
+    findings.begin(deps, { checkIfStale: lost })
+    findings.passed(deps, pods, plan(pods))
+    await passes(3000)
+    isLost = true
+    const before = written.length
+    // The other has seen it run.
+    entries.clear()
+    await passes(120_000)
+    await findings.paused(deps, { reason: 'audit', sinceMs: 0 })
+    expect(written).toHaveLength(before)
+  })
+
   it('does not bring back with a restored etcd what it had removed', async () => {
     const { deps, entries, pods, stored } = planner()
     pods.push(waiting('a'))
-    findings.begin(deps)
+    findings.begin(deps, fence)
     findings.passed(deps, pods, plan(pods))
     await passes(3000)
     const backup = new Map(entries)
@@ -184,7 +206,7 @@ describe('why pods wait', () => {
   it('writes no more than twice at a time what somebody brings back each time', async () => {
     const { deps, entries, pods, written } = planner()
     pods.push(waiting('a'))
-    findings.begin(deps)
+    findings.begin(deps, fence)
     findings.passed(deps, pods, plan(pods))
     await passes(3000)
     entries.delete = () => false
@@ -198,7 +220,7 @@ describe('why pods wait', () => {
   it('asks the scheduler once for pods that are alike', async () => {
     const { deps, pods, asked } = planner()
     pods.push(waiting('a'), waiting('b'), waiting('c', 2))
-    findings.begin(deps)
+    findings.begin(deps, fence)
     findings.passed(deps, pods, plan(pods))
     await passes(3000)
     expect(asked).toEqual([['default/a', 'default/c']])
@@ -210,7 +232,7 @@ describe('why pods wait', () => {
   it('goes from unschedulable to planned, by the state of the NodeClaim', async () => {
     const { deps, pods, claims, nominations, stored } = planner()
     pods.push(waiting('a'))
-    findings.begin(deps)
+    findings.begin(deps, fence)
     findings.passed(deps, pods, plan(pods))
     await passes(3000)
     claims.set('claim-1', sampleClaim('n1', { status: { conditions: [] } }))
@@ -226,7 +248,7 @@ describe('why pods wait', () => {
   it('goes from planned to unschedulable when others took the room: the last pass counts', async () => {
     const { deps, pods, claims, nominations, stored } = planner()
     pods.push(waiting('a'), waiting('b'))
-    findings.begin(deps)
+    findings.begin(deps, fence)
     claims.set('claim-1', sampleClaim('n1'))
     nominations.nominate((pods[0] as Pod).metadata.uid, 'claim-1', Date.now())
     findings.passed(deps, pods, plan(pods))
@@ -238,7 +260,7 @@ describe('why pods wait', () => {
   it('says what kube-scheduler says of pods that it does not bind to a node with room', async () => {
     const { deps, pods, nominations, stored } = planner()
     pods.push({ ...waiting('a'), unschedulable: { atMs: 0, message: 'a plugin says no' } })
-    findings.begin(deps)
+    findings.begin(deps, fence)
     nominations.nominate((pods[0] as Pod).metadata.uid, 'by-hand', Date.now())
     const found = async () => [...(await stored()).classes.values()].map(({ finding }) => finding)
     await passes(3000)
@@ -254,7 +276,7 @@ describe('why pods wait', () => {
     const [refused, over, fresh] = [waiting('refused', 1), waiting('over', 2), waiting('fresh', 3)] as const
     pods.push(refused, over, fresh)
     held.add('refused')
-    const end = findings.begin(deps)
+    const end = findings.begin(deps, fence)
     findings.passed(deps, pods, plan([]))
     findings.overLimit('small', [over], 'NodePool small: spec.limits: too much')
     await findings.paused(deps, { reason: 'audit', sinceMs: 0 })

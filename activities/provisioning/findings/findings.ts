@@ -6,6 +6,7 @@ import { noWaitingPods, type WaitingPods, waitingPods } from '../../../core/sche
 import { shortened } from '../../../core/values/texts.ts'
 import { hasPassed } from '../../../core/values/time.ts'
 import type { ThreadPlan } from '../../scheduler-thread/keyed-plan.ts'
+import { type Fence, FenceLostError } from '../fence.ts'
 import type { PlannerParts } from '../parts.ts'
 import { podsToPlace } from '../planning-snapshot.ts'
 import { Explained } from './explained.ts'
@@ -39,6 +40,7 @@ export class Findings {
   #pause: Pause | undefined
   #found: WaitingPods = noWaitingPods
   #round: FindingsDeps | undefined
+  #fence: Pick<Fence, 'checkIfStale'> | undefined
   #endChanges: () => void = () => {}
   #timer: NodeJS.Timeout | undefined
   /** When the timer fires. */
@@ -52,12 +54,13 @@ export class Findings {
     observePending(() => this.#current(), registry)
   }
 
-  /** Begins a round of provisioning. Returns the function that ends it. */
-  begin(deps: FindingsDeps): () => void {
+  /** Begins a round of provisioning by the holder of this fence. Returns the function that ends it. */
+  begin(deps: FindingsDeps, fence: Pick<Fence, 'checkIfStale'>): () => void {
     if (this.#now() - this.#endedAt > shortGapMs) this.#store.forget()
     this.#pause = undefined
     this.#endChanges()
     this.#round = deps
+    this.#fence = fence
     this.#endChanges = deps.cache.onChange(({ kind }) => {
       if (kind === 'Pod' || kind === 'NodeClaim') this.#later(settleMs)
     })
@@ -129,9 +132,12 @@ export class Findings {
       this.#found = this.#look(deps)
       const atMs = this.#now()
       const isDue = this.#found.classes.size > 0 && hasPassed(stampEveryMs, this.#writtenAt, atMs)
-      if (await this.#store.write(deps, this.#found, { atMs, always: always || isDue })) this.#writtenAt = atMs
+      // A process that stood still would write of pods that its successor has seen run, and the successor writes only what changes.
+      const admit = async () => this.#fence?.checkIfStale()
+      if (await this.#store.write(deps, this.#found, { atMs, always: always || isDue, admit })) this.#writtenAt = atMs
     } catch (error) {
       this.#store.forget()
+      if (error instanceof FenceLostError) return
       log.warn({ err: error }, 'failed to store why pods wait, retrying')
     }
   }

@@ -8,6 +8,15 @@ const mostText = 800_000
 
 type Place = Pick<Parts, 'client' | 'namespace'>
 
+/** How findings are written. */
+interface Writing {
+  readonly atMs: number
+  /** Whether to write the time at least. */
+  readonly always: boolean
+  /** Called before each write. Errors: this process must not write. */
+  readonly admit: () => Promise<void>
+}
+
 /** Writes the findings: an entry for each class, only those that changed. */
 export class WaitingStore {
   /** Entries of the ConfigMap, without the summary; undefined until they were read. */
@@ -19,22 +28,18 @@ export class WaitingStore {
     this.#stored = undefined
   }
 
-  /** Writes what changed since the last write. Returns whether there was anything. `always`: writes the time at least. Errors: the API server's. */
-  async write(
-    to: Place,
-    pods: WaitingPods,
-    when: { readonly atMs: number; readonly always: boolean },
-  ): Promise<boolean> {
-    const isWritten = await this.#writeChanges(to, pods, when)
+  /** Writes what changed since the last write. Returns whether there was anything. Errors: the API server's, and those of `admit`. */
+  async write(to: Place, pods: WaitingPods, how: Writing): Promise<boolean> {
+    const isWritten = await this.#writeChanges(to, pods, how)
     // A restore of etcd brings back what was removed, and nothing may change for long after it. What comes back each time waits for the next change.
-    if (isWritten) await this.#writeChanges(to, pods, { ...when, always: false })
+    if (isWritten) await this.#writeChanges(to, pods, { ...how, always: false })
     return isWritten
   }
 
   async #writeChanges(
     { client, namespace }: Place,
     { classes, counts }: WaitingPods,
-    { atMs, always }: { readonly atMs: number; readonly always: boolean },
+    { atMs, always, admit }: Writing,
   ): Promise<boolean> {
     const ref = { name: waitingMapName, namespace }
     this.#stored ??= classesIn(await readConfigMap(client, ref))
@@ -44,6 +49,7 @@ export class WaitingStore {
     const gone = [...stored.keys()].filter((key) => !wanted.has(key))
     const isSame = changed.length + gone.length === 0 && JSON.stringify(counts) === this.#counts
     if (isSame && !always) return false
+    await admit()
     const written = await writeConfigMap(client, ref, {
       ...Object.fromEntries(changed),
       ...Object.fromEntries(gone.map((key) => [key, null])),
