@@ -1,6 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { kubernetesDeps } from '../../../test/fakes/deps.ts'
-import { criticalPod, drainAgain, type Given, guarded, tainted, world } from '../../../test/fakes/drain-world.ts'
+import {
+  criticalPod,
+  drainAgain,
+  type Given,
+  graced,
+  guarded,
+  metadataOf,
+  tainted,
+  world,
+} from '../../../test/fakes/drain-world.ts'
 import {
   attachmentJson,
   budgetJson,
@@ -245,13 +254,17 @@ describe('a restore of etcd', () => {
   })
 
   test('that takes back what the drain began with, and not the deletion, has it begin again', async () => {
-    const { cluster, drain, conditions, taints } = world({ pods: [podJson('web', 'a', { metadata: guarded })] })
+    const pods = [podJson('web', 'a', { metadata: guarded })]
+    const { cluster, drain, conditions, taints } = world({ claim: graced(3600), pods })
     const work = drain()
     await pass(20_000)
-    cluster.put('nodeclaims', goingClaim('a'))
+    cluster.put('nodeclaims', graced(3600))
     cluster.put('nodes', nodeJson('a'))
     await pass(3000)
     expect([conditions(), taints()]).toEqual([['Drained=Unknown'], ['karpenter.sh/disrupted']])
+    expect(metadataOf(cluster)?.annotations['karpenter.sh/nodeclaim-termination-timestamp']).toBe(
+      '2026-01-01T01:00:00Z',
+    )
     cluster.remove('pods', 'web', 'default')
     expect(await ended(work)).toEqual({ kind: 'drained', pods: 0 })
   })

@@ -127,6 +127,12 @@ class Drain {
     await this.#set((claim) => (hasBegun(claim) ? [] : [begun]))
   }
 
+  /** The end of the drain is taken back as well, and pods must not be deleted at a time that nobody can read. */
+  async #beginAgain(): Promise<void> {
+    await stampTermination(this.#deps, this.#claim.metadata)
+    await this.#begin()
+  }
+
   async #untilEmpty(): Promise<DrainOutcome | undefined> {
     for (;;) {
       if (await this.#isClaimGone()) return { kind: 'noNode' }
@@ -135,7 +141,7 @@ class Drain {
       const leftMs = this.#bindingMs()
       if (plan.done && leftMs <= 0 && (await this.#isEmpty())) return this.#drained()
       // A restore of etcd took it back, and not the deletion, or the claim was deleted again: late pods are waited for from the beginning on.
-      if (!hasBegun(this.#latestClaim())) await this.#begin()
+      if (!hasBegun(this.#latestClaim())) await this.#beginAgain()
       const nodes = this.#presentNodes()
       // Somebody removed their finalizers, and nothing is left to drain.
       if (nodes.length === 0 && (await liveNodes(this.#deps, this.#latestClaim())).length === 0)
