@@ -209,6 +209,19 @@ describe('a later evaluation', () => {
     expect(moves).toEqual(earlier[0]?.moves)
   })
 
+  it("leaves no verdict of a cause that was the node's and is over, also for methods that were not tried", () => {
+    const reboots = sampleClaim('a', { status: { conditions: [...consolidatable, sampleCondition('Rebooting')] } })
+    const methods = ['emptiness', 'drift'] as const
+    const earlier = verdicts({ claims: [reboots], pods })
+    const named = [{ methods: ['emptiness', 'drift', 'multi-node', 'single-node'], cause: { kind: 'rebooting' } }]
+    expect(earlier[0]?.moves).toMatchObject(named)
+    expect(movesOf({ claims: [reboots], pods }, { earlier, methods })).toMatchObject(named)
+    expect(movesOf({ pods }, { earlier, methods })?.map(({ cause }) => cause.kind)).toEqual([
+      'not-empty',
+      'not-drifted',
+    ])
+  })
+
   it('leaves the verdicts of nodes out of scope', () => {
     const earlier = verdicts({ claims: [quiet('a'), quiet('b')], pods })
     const later = verdicts({ claims: [quiet('a'), quiet('b')] }, { earlier, scope: { nodes: ['a'] }, forced: true })

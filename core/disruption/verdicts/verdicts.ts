@@ -9,6 +9,7 @@ import { type DisruptionScope, isInScope, isResting } from '../filters.ts'
 import type { Note } from '../methods/context.ts'
 import { type Explanation, notLookedAt } from '../methods/method.ts'
 import { methods } from '../methods/methods.ts'
+import { isPassing } from './cause.ts'
 import { type Move, type MoveOutcome, sameMove, type Verdict } from './verdict.ts'
 
 /** The evaluated cluster, as far as verdicts depend on it. */
@@ -24,8 +25,8 @@ interface Findings {
 const forgoing: ReadonlySet<MoveOutcome> = new Set(['hindered', 'budget', 'rejected', 'blocked'])
 
 /**
- * Returns an evaluation's findings about each node with a NodeClaim. The earlier verdict stays for methods that were not tried and for nodes out of
- * scope. A chosen node stays chosen while it is reserved.
+ * Returns an evaluation's findings about each node with a NodeClaim. The earlier verdict stays for methods that were not tried, unless its cause is over,
+ * and for nodes out of scope. A chosen node stays chosen while it is reserved.
  */
 export function verdictsOf(
   evaluation: Evaluation,
@@ -50,7 +51,7 @@ export function verdictsOf(
     const moves = tried
       .filter((method) => isStatic || method !== 'static-drift')
       .flatMap((method) => moveOf(method, { claim, own, price, evaluation, view }) ?? [])
-    const kept = (before?.moves ?? []).flatMap((move) => without(move, tried))
+    const kept = (before?.moves ?? []).flatMap((move) => (isOver(move, moves) ? [] : without(move, tried)))
     return [
       {
         nodeClaim: name,
@@ -146,6 +147,11 @@ function unexplained(method: DisruptionMethod, input: MoveInput): Explanation {
     isEmpty: own.notes.has('emptiness'),
     foundOthers: evaluation.commands.some((command) => command.method === method),
   })
+}
+
+/** Whether what kept a node from all methods is over: a method that was tried since did not meet it. Others may not be tried for long. */
+function isOver({ cause }: Move, tried: readonly Move[]): boolean {
+  return isPassing(cause) && tried.length > 0 && tried.every((move) => move.cause.kind !== cause.kind)
 }
 
 /** Returns a move without the methods that were tried again. */
