@@ -14,6 +14,8 @@ class Maps {
   readonly data = new Map<string, Record<string, string>>()
   readonly writes: string[] = []
   isDown = false
+  /** Entries that somebody writes after each write. */
+  stuck: Readonly<Record<string, string>> = {}
   readonly client = {
     get: (path: string) => Promise.resolve().then(() => ({ data: this.#of(path) })),
     mergePatch: (path: string, body: Json) => Promise.resolve().then(() => this.#patch(path, body)),
@@ -33,14 +35,15 @@ class Maps {
     for (const [key, value] of Object.entries(data as Record<string, string | null>))
       if (value === null) delete found[key]
       else found[key] = value
-    return {}
+    Object.assign(found, this.stuck)
+    return { data: { ...found } }
   }
 
   #create({ metadata, data }: Json): Json {
     const { name } = metadata as { name: string }
     this.writes.push(name)
     this.data.set(name, { ...(data as Record<string, string>) })
-    return {}
+    return { data }
   }
 }
 
@@ -156,6 +159,44 @@ describe('what was found about a node', () => {
     now += 10_000
     await evaluates(recorder, 'default/web')
     expect(stored()).toBeDefined()
+  })
+
+  it('does not stay as a restored etcd brought it back, once anything is written', async () => {
+    // The first of the ConfigMaps, which has the time of the last evaluation too.
+    const name = Array.from({ length: 100 }, (_, index) => `n${index}`).find(
+      (each) => verdictShard(`${each}-claim`) === 0,
+    )
+    const first = verdictMapName(0)
+    const recorder = new VerdictRecorder()
+    const evaluatesFor = async (pod: string, seconds: number) => {
+      for (let passed = 0; passed < seconds; passed += 20) {
+        now += 20_000
+        await evaluates(recorder, pod, [name ?? ''])
+      }
+    }
+    await evaluatesFor('default/web', 20)
+    const backup = { ...maps.data.get(first), gone: '{}' }
+    await evaluatesFor('default/other', 60)
+    maps.data.set(first, backup)
+    maps.writes.length = 0
+    await evaluatesFor('default/other', 60)
+    expect(evaluations(first).verdicts.get(`${name}-claim`)?.moves[0]?.cause).toMatchObject({ pod: 'default/other' })
+    expect(maps.data.get(first)).not.toHaveProperty('gone')
+    expect(maps.writes).toEqual([first, first])
+  })
+
+  it('is written no more than twice at a time where somebody brings another back each time', async () => {
+    const recorder = new VerdictRecorder()
+    await evaluates(recorder, 'default/web')
+    maps.stuck = { [claim]: maps.data.get(mapName)?.[claim] ?? '' }
+    now += 29_000
+    await evaluates(recorder, 'default/other')
+    now += 1000
+    maps.writes.length = 0
+    await evaluates(recorder, 'default/other')
+    now += 29_000
+    await evaluates(recorder, 'default/other')
+    expect(maps.writes.filter((name) => name === mapName)).toEqual([mapName, mapName])
   })
 
   it('is read again when another process may have written it', async () => {

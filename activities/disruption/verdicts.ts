@@ -127,7 +127,7 @@ interface Kept {
 class Shard {
   /** By NodeClaim. */
   #kept: ReadonlyMap<string, Kept> = new Map()
-  /** Verdicts in the ConfigMap; undefined for those that cannot be read. */
+  /** Verdicts in the ConfigMap; undefined for those that cannot be read, or are others than were found. */
   #stored = new Map<string, Verdict | undefined>()
   #writtenAt = Number.NEGATIVE_INFINITY
   /** The last evaluation, in the first ConfigMap only. */
@@ -180,20 +180,40 @@ class Shard {
     }
   }
 
-  async write({ client, namespace, now }: StoreDeps): Promise<void> {
-    const { changed, gone } = this.#news()
+  /** Writes what is due. Errors: the API server's. */
+  async write(deps: StoreDeps): Promise<void> {
+    const { now } = deps
     const isPassDue = this.#lastPass !== undefined && hasPassed(lastPassEveryMs, this.#passWrittenAt, now())
-    const isDue = changed.length + gone.length > 0 && hasPassed(writeEveryMs, this.#writtenAt, now())
+    const isDue = this.isBehind && hasPassed(writeEveryMs, this.#writtenAt, now())
     if (!isDue && !isPassDue) return
+    this.#stored = this.#verdictsIn(await this.#send(deps))
+    this.#writtenAt = now()
+    this.#passWrittenAt = now()
+    if (!this.isBehind) return
+    // A restore of etcd brings back what was overwritten or removed. What comes back each time waits for the next read.
+    await this.#send(deps)
+    this.#stored = new Map([...this.#kept].map(([name, { shown }]) => [name, shown]))
+  }
+
+  /** Returns all entries as they are afterwards. */
+  #send({ client, namespace }: StoreDeps): Promise<Readonly<Record<string, string>>> {
+    const { changed, gone } = this.#news()
     const entries = {
       ...Object.fromEntries(changed.map(([name, { shown }]) => [name, formatVerdict(shown)])),
       ...Object.fromEntries(gone.map((name) => [name, null])),
       ...(this.#lastPass === undefined ? {} : { [lastPassKey]: formatLastPass(this.#lastPass) }),
     }
-    await writeConfigMap(client, { name: verdictMapName(this.#index), namespace }, entries)
-    this.#stored = new Map([...this.#kept].map(([name, { shown }]) => [name, shown]))
-    this.#writtenAt = now()
-    this.#passWrittenAt = now()
+    return writeConfigMap(client, { name: verdictMapName(this.#index), namespace }, entries)
+  }
+
+  /** Returns the verdicts in entries: those that are kept, and undefined for any other. */
+  #verdictsIn(entries: Readonly<Record<string, string>>): Map<string, Verdict | undefined> {
+    const names = Object.keys(entries).filter((key) => key !== lastPassKey)
+    const known = (name: string) => {
+      const shown = this.#kept.get(name)?.shown
+      return shown !== undefined && formatVerdict(shown) === entries[name] ? shown : undefined
+    }
+    return new Map(names.map((name) => [name, known(name)]))
   }
 }
 
