@@ -171,8 +171,6 @@ async function stopNext(
     point,
     stop: (process, request) => {
       scene.count(`hit: stopped at ${step}, ${point}`)
-      const [, vm] = /DELETE virtualMachines\/(\S+)/.exec(request) ?? []
-      if (vm !== undefined && point === 'sent') scene.deletionsHeld.set(vm, scene.nowMs)
       SimulatedProcess.outside(() => stop(process, request))
     },
   }

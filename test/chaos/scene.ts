@@ -52,8 +52,6 @@ export class Scene {
   }
   /** Names of VMs that somebody else than Joiner ended. */
   readonly struck = new Set<string>()
-  /** When DELETEs of VMs were sent that did not arrive, since their process stood still, epoch ms. By name. */
-  readonly deletionsHeld = new Map<string, number>()
   /** Whether Azure may have refused to make a VM for want of capacity, which is remembered for an hour. */
   wasRefused = false
   readonly etcd: Etcd<SceneState>

@@ -67,10 +67,19 @@ async function reached<T>(process: SimulatedProcess, request: string, effect: ()
   return process.isCutFrom(server) ? noAnswer(request) : answer
 }
 
+/** A request that was sent and has not taken effect. */
+interface UnderWay {
+  readonly request: string
+  /** Epoch ms. */
+  readonly sentMs: number
+}
+
 /** What lies between processes and servers: the place where a process is killed or freezes in the midst of a request. */
 export class Network {
   /** Requests of processes, oldest first, such as `PUT virtualMachines/aks-a`. */
   readonly requests: string[] = []
+  /** Those to Azure that are late: Azure is slow, or their process stands still. One of a process that was killed meanwhile never takes effect. */
+  readonly underWay = new Set<UnderWay>()
   #planned: PlannedStop | undefined
   /** How many requests the planned stop has counted. */
   #counted = 0
@@ -102,6 +111,15 @@ export class Network {
     return planned
   }
 
+  /** Notes that a request is under way. Returns what notes that it is no more. */
+  #sent(request: string): () => void {
+    if (serverOf(request) !== 'azure') return () => {}
+    // The clock of its process may be wrong.
+    const sent = { request, sentMs: SimulatedProcess.outside(() => Date.now()) }
+    this.underWay.add(sent)
+    return () => this.underWay.delete(sent)
+  }
+
   /** Carries a request of the process that runs now. Its effect is the server's work, and its answer arrives only where the process still lives. */
   async carry<T>(request: string, effect: () => T | Promise<T>, { answered, body }: Carried = {}): Promise<T> {
     const sentMs = performance.now()
@@ -109,6 +127,7 @@ export class Network {
     if (process === undefined) return effect()
     await process.untilRunning()
     this.requests.push(request)
+    const arrived = this.#sent(request)
     const planned = this.#due(request, body)
     if (planned?.point === 'sent') {
       planned.stop(process, request)
@@ -118,6 +137,7 @@ export class Network {
     const { settled: answer, dateMs } = await SimulatedProcess.outside(async () => {
       await travel(there)
       const [settled] = await Promise.allSettled([reached(process, request, effect)])
+      arrived()
       const dateMs = Date.now()
       await travel(back)
       return { settled, dateMs }

@@ -3,6 +3,7 @@ import { resourcePath } from '../../../activities/kubernetes/client/resources.ts
 import { formatPause, type LoopName } from '../../../core/pauses/pauses.ts'
 import { at, claimJson, nodeJson } from '../../fakes/objects.ts'
 import { metaOf } from '../../fast/kubernetes/api/objects.ts'
+import { SimulatedProcess } from '../../fast/simulated-process.ts'
 import { poolObject } from '../objects.ts'
 import { wait } from '../scene.ts'
 import {
@@ -42,6 +43,18 @@ async function protectedAndAlone(stage: Stage): Promise<void> {
   stage.edit('pods', 'pod-a', protectedPod, 'default')
   stage.scene.fast.cluster.remove('nodes', 'aks-b')
   await wait(longMs)
+}
+
+/** A process deletes the VM of a node with a pod, which Azure does ten seconds later. */
+function deletedLate(stage: Stage): void {
+  nodeWithPod(stage, 'a')
+  const ends = { metadata: { annotations: { 'kwok.x-k8s.io/node': null } } }
+  void new SimulatedProcess('joiner').run(() =>
+    stage.scene.fast.network.carry('DELETE virtualMachines/aks-a', async () => {
+      await wait(10_000)
+      stage.edit('nodes', 'aks-a', ends)
+    }),
+  )
 }
 
 const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
@@ -183,6 +196,16 @@ test('the watch names a node with a protected pod whose Node Joiner itself delet
   expect(wrong).toEqual([{ kind: 'node deleted with a protected pod', what: 'a, pod-a' }])
 })
 
+test('the watch names a VM that ends by a DELETE that was sent after a restore of etcd brought its pods back', async () => {
+  const wrong = await seen(async (stage) => {
+    stage.scene.etcd.restoredMs = stage.scene.nowMs
+    await wait(1000)
+    deletedLate(stage)
+    await wait(30_000)
+  })
+  expect(wrong).toEqual([{ kind: 'VM ended with pods', what: 'aks-a, pod-a' }])
+})
+
 test('the watch names a static NodePool with more nodes than its limit, those counted that go', async () => {
   const wrong = await seen(async ({ scene, put, edit }) => {
     await scene.edit('default', { nodes: 1 })
@@ -242,11 +265,11 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
     stage.scene.struck.add('aks-a')
     stage.edit('nodes', 'aks-a', { metadata: { annotations: { 'kwok.x-k8s.io/node': null } } })
   },
-  'a VM whose DELETE was on its way when a restore of etcd brought its pods back': (stage) => {
-    nodeWithPod(stage, 'a')
-    stage.scene.deletionsHeld.set('aks-a', stage.scene.nowMs)
+  'a VM whose DELETE was on its way when a restore of etcd brought its pods back': async (stage) => {
+    deletedLate(stage)
+    await wait(1000)
     stage.scene.etcd.restoredMs = stage.scene.nowMs
-    stage.edit('nodes', 'aks-a', { metadata: { annotations: { 'kwok.x-k8s.io/node': null } } })
+    await wait(30_000)
   },
   'a sick node with a protected pod': async (stage) => {
     nodeWithPod(stage, 'a')

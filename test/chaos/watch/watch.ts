@@ -265,12 +265,18 @@ export class Watch {
 
   /** Joiner deletes no VM on which pods run, unless their node's time is over. */
   #lookAtEndedVm(name: string): void {
-    const { struck, nowMs, foreign, etcd, deletionsHeld } = this.#scene
+    const { struck, nowMs, foreign } = this.#scene
     const [pod] = this.#podsOn(name)
     if (pod === undefined || struck.has(name) || foreign.nodes.has(name)) return
-    // Its DELETE was on its way when a restore of etcd brought the pods back (docs/restored-clusters.md).
-    if ((deletionsHeld.get(name) ?? Number.POSITIVE_INFINITY) <= etcd.restoredMs) return
+    if (this.#isDeletionRestored(name)) return
     if (this.#deadlineOf(name) > nowMs + this.#earlyMs) this.note('VM ended with pods', `${name}, ${metaOf(pod).name}`)
+  }
+
+  /** Whether the DELETE of a VM was on its way when a restore of etcd brought its pods back, and none was sent since (docs/restored-clusters.md). */
+  #isDeletionRestored(name: string): boolean {
+    const { fast, etcd } = this.#scene
+    const deletions = [...fast.network.underWay].filter(({ request }) => request === `DELETE virtualMachines/${name}`)
+    return deletions.length > 0 && deletions.every(({ sentMs }) => sentMs <= etcd.restoredMs)
   }
 
   #lookAtForeign(path: string): void {
