@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { FakeAzure } from '../../../test/fakes/azure.ts'
 import { azureDeps } from '../../../test/fakes/azure-deps.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
@@ -9,6 +9,7 @@ import type { Json } from '../../kubernetes/client/answers.ts'
 import { updateInPlace } from './in-place-update.ts'
 
 useFakeTime()
+afterEach(() => void vi.restoreAllMocks())
 
 /** A claim with its VM and NIC, of a class that requests these tags. */
 function world(tags: Json = { team: 'x' }, claim: Json = {}, vmTags: Readonly<Record<string, string>> = tagsOf('a')) {
@@ -160,6 +161,32 @@ describe('what is left alone', () => {
     await update()
     expect(nicTags()).toEqual({ theirs: 'y' })
     expect(vmTags()).toMatchObject({ team: 'x' })
+  })
+})
+
+describe('an update that another one overwrote', () => {
+  test.each([
+    { overwritten: 1, expected: 1 },
+    // Such as by a policy: the next pass tries again.
+    { overwritten: 9, expected: 0 },
+  ])('is made once more: %o', async ({ overwritten, expected }) => {
+    vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+      const limit = new AbortController()
+      setTimeout(() => limit.abort(), ms)
+      return limit.signal
+    })
+    const { azure, deps, annotations } = world()
+    const before = azure.get('virtualMachines', 'aks-a')
+    let asked = 0
+    azure.intercept((request) => {
+      if (request !== 'PATCH virtualMachines/aks-a') return undefined
+      asked += 1
+      return asked > overwritten ? undefined : { status: 200, body: before }
+    })
+    expect(await ended(updateInPlace(deps, new AbortController().signal), 180_000)).toEqual({ updated: expected })
+    expect(asked).toBe(2)
+    const isStamped = 'karpenter.azure.com/in-place-update-hash' in annotations()
+    expect(isStamped).toBe(expected === 1)
   })
 })
 

@@ -26,7 +26,7 @@ export type InPlaceUpdateDeps = WriteDeps & Pick<AzureParts, 'log' | 'azure' | '
 const concurrency = 10
 /** Number of claims that are changed, checked and recorded together: a crash repeats no more than that. */
 const batchSize = 100
-/** Time for the last VM of a batch to settle; the next pass checks one that takes longer. */
+/** Time for the last VM of a batch to settle. One that takes longer is looked at once more, and then by the next pass. */
 const settleMs = 60_000
 
 /** A claim whose VM differs, or may differ, from what its class requests. */
@@ -54,11 +54,29 @@ export async function updateInPlace(deps: InPlaceUpdateDeps, signal: AbortSignal
   )
   const changed = due.filter(isChanged)
   if (changed.length === 0) return { updated: 0 }
+  const first = await updateAll(deps, changed, signal)
+  if (first.late.length === 0 || signal.aborted) return { updated: first.updated }
+  // A request that an earlier process had sent may have arrived after this one's, and the next pass is minutes away.
+  const second = await updateAll(deps, first.late, signal)
+  return { updated: first.updated + second.updated }
+}
+
+/** `late`: claims whose VMs were not in time. */
+interface Updated {
+  readonly updated: number
+  readonly late: readonly Due[]
+}
+
+async function updateAll(deps: InPlaceUpdateDeps, all: readonly Due[], signal: AbortSignal): Promise<Updated> {
   const found = await resourcesOf(deps)
+  const late: Due[] = []
   let updated = 0
-  for (let i = 0; i < changed.length && !signal.aborted; i += batchSize)
-    updated += await updateBatch(deps, { batch: changed.slice(i, i + batchSize), found }, signal)
-  return { updated }
+  for (let i = 0; i < all.length && !signal.aborted; i += batchSize) {
+    const done = await updateBatch(deps, { batch: all.slice(i, i + batchSize), found }, signal)
+    updated += done.updated
+    late.push(...done.late)
+  }
+  return { updated, late }
 }
 
 /** Returns the claim if it is due. A claim that is going, or whose node has not joined yet, is not: a launch may still replace its VM. */
@@ -89,12 +107,12 @@ async function resourcesOf({ azure, config }: InPlaceUpdateDeps): Promise<Found>
   return { vms, nics }
 }
 
-/** Returns how many VMs of the batch are up to date now. */
+/** Returns how many VMs of the batch are up to date now, and which were not in time. */
 async function updateBatch(
   deps: InPlaceUpdateDeps,
   { batch, found }: { readonly batch: readonly Due[]; readonly found: Found },
   signal: AbortSignal,
-): Promise<number> {
+): Promise<Updated> {
   const asked: { readonly due: Due; readonly isSettled: boolean }[] = []
   const failures: unknown[] = []
   await forEachOf(batch, concurrency, async (due) => {
@@ -107,16 +125,19 @@ async function updateBatch(
       report(deps, due.claim, scrubbedMessage(error))
     }
   })
+  const late: Due[] = []
   let updated = 0
   // They wait for the same list, so all of them wait at once.
   await forEachOf(asked, asked.length, async ({ due, isSettled }) => {
-    if (!isSettled && !(await hasSettled(deps, due, signal))) return
+    const is = isSettled ? 'settled' : await settled(deps, due, signal)
+    if (is === 'late') late.push(due)
+    if (is !== 'settled') return
     await stamp(deps, due)
     updated += 1
   })
   if (updated > 0) deps.log.info({ nodeClaims: updated }, 'updated tags and identities in place')
   if (failures.length > 0) throw failures[0]
-  return updated
+  return { updated, late }
 }
 
 /** `left`: the VM is gone, somebody else's, or busy; the next pass checks again. `settling`: an update of the VM was requested. */
@@ -164,16 +185,20 @@ function removableOf(claim: NodeClaim): readonly string[] {
   return oursOf(claim).filter((name) => !isReserved(name))
 }
 
-/** Waits until the shared list of VMs shows the VM up to date. Returns false when it was not in time. */
-async function hasSettled(deps: InPlaceUpdateDeps, { claim, goal }: Due, signal: AbortSignal): Promise<boolean> {
+/** Waits until the shared list of VMs shows the VM up to date. `late`: it was not in time. */
+async function settled(
+  deps: InPlaceUpdateDeps,
+  { claim, goal }: Due,
+  signal: AbortSignal,
+): Promise<'settled' | 'gone' | 'late'> {
   const limit = AbortSignal.timeout(settleMs)
   try {
     return await deps.vms.waitFor(
       (snapshot) => {
         const vm = snapshot.get(vmName(claim.metadata.name))
-        if (vm === undefined || vm.provisioningState === 'Deleting') return false
+        if (vm === undefined || vm.provisioningState === 'Deleting') return 'gone'
         const isThere = isNothing(changeOf(vm, { state: goal, ours: removableOf(claim) }))
-        return isThere && vm.provisioningState !== 'Updating' ? true : undefined
+        return isThere && vm.provisioningState !== 'Updating' ? 'settled' : undefined
       },
       AbortSignal.any([signal, limit]),
     )
@@ -184,7 +209,7 @@ async function hasSettled(deps: InPlaceUpdateDeps, { claim, goal }: Due, signal:
       claim,
       `VM ${vmName(claim.metadata.name)} did not take its tags and identities within ${settleMs / 1000} s`,
     )
-    return false
+    return 'late'
   }
 }
 
