@@ -11,10 +11,11 @@ export interface Condition {
 
 export const isGoing = (object: Json) => metaOf(object).deletionTimestamp !== undefined
 
-/** Whether an object has a condition, and it is True. */
-export const isTrue = (object: Json, condition: string) =>
+/** Whether an object has a condition, and it is True. `sinceMs`: by then, epoch ms. */
+export const isTrue = (object: Json, condition: string, sinceMs = Number.POSITIVE_INFINITY) =>
   (object as { readonly status?: { readonly conditions?: readonly Condition[] } }).status?.conditions?.some(
-    ({ type, status }) => type === condition && status === 'True',
+    ({ type, status, lastTransitionTime = '' }) =>
+      type === condition && status === 'True' && !(Date.parse(lastTransitionTime) > sinceMs),
   ) === true
 
 interface PodSeen extends Json {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { resourcePath } from '../../../activities/kubernetes/client/resources.ts'
 import { formatPause, type LoopName } from '../../../core/pauses/pauses.ts'
-import { at, claimJson, nodeJson } from '../../fakes/objects.ts'
+import { at, claimJson, condition, nodeJson } from '../../fakes/objects.ts'
 import { metaOf } from '../../fast/kubernetes/api/objects.ts'
 import { SimulatedProcess } from '../../fast/simulated-process.ts'
 import { poolObject } from '../objects.ts'
@@ -147,8 +147,8 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
   },
   limit: async ({ scene, put }) => {
     for (const cpuLimit of [16, 8]) await scene.edit('default', { cpuLimit })
-    await wait(longMs)
     put('nodeclaims', claimJson('a', { status: { capacity: { cpu: '7' }, conditions: ready } }))
+    await wait(longMs)
     put('nodeclaims', claimJson('b', { spec: { resources: { requests: { cpu: '1500m' } } } }))
   },
   'foreign Node is written': async ({ scene, put, joiner }) => {
@@ -244,6 +244,15 @@ const allowed: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> 
     for (const name of ['a', 'b'])
       put('nodeclaims', claimJson(name, { spec: { resources: { requests: { cpu: '3500m' } } } }))
     for (const name of ['a', 'b']) edit('nodeclaims', name, { status: { capacity: { cpu: '8' }, conditions: ready } })
+  },
+  'a VM that was launched larger than its pods ask for after another plan was held to the limit': async (stage) => {
+    await stage.scene.edit('default', { cpuLimit: 8 })
+    await wait(longMs)
+    const requests = (cpu: string) => ({ spec: { resources: { requests: { cpu } } } })
+    stage.put('nodeclaims', claimJson('a', requests('3500m')))
+    const launched = { ...condition('Launched'), lastTransitionTime: new Date(stage.scene.nowMs).toISOString() }
+    stage.edit('nodeclaims', 'a', { status: { capacity: { cpu: '8' }, conditions: [launched] } })
+    stage.put('nodeclaims', claimJson('b', requests('3500m')))
   },
   'a VM whose Node names another NodeClaim than its tags, which a restore of etcd may leave': async (stage) => {
     const owner = { kind: 'NodeClaim', name: 'a', uid: 'uid-a' }

@@ -182,8 +182,12 @@ export class Watch {
     const staying = claims.filter(
       (claim) => !isGoing(claim) && !isTrue(claim, 'DisruptionReason') && !isSecond(claim) && !isAdopted(claim),
     )
-    const cpus = staying.reduce((sum, { spec, status }) => {
-      return sum + vcpus(status?.capacity?.['cpu'] ?? spec?.resources?.requests['cpu'] ?? '0')
+    // The plan may have been held to the limit before the launch.
+    const launchedMs = this.#scene.nowMs - actMs
+    const cpus = staying.reduce((sum, claim) => {
+      const { spec, status } = claim
+      const capacity = isTrue(claim, 'Launched', launchedMs) ? status?.capacity : undefined
+      return sum + vcpus(capacity?.['cpu'] ?? spec?.resources?.requests['cpu'] ?? '0')
     }, 0)
     if (cpus > most) this.note('limit', `${pool} has ${cpus} vCPUs of ${most}`)
   }
