@@ -54,6 +54,34 @@ export class NotItsTurn extends LaunchBlocked {
   }
 }
 
+/**
+ * How long a launch waits for a DELETE that got no answer. It goes by name, without a precondition, so it would end the VM that is made next, with its
+ * pods. With the wait for the answer that is a minute.
+ */
+const lateDeletionMs = 30_000
+
+/** Thrown by a launch whose DELETE of a VM got no answer: it may still take effect. */
+class DeletionUnanswered extends Error {
+  readonly failure: Failure
+
+  constructor(error: RestError) {
+    super(scrubbedMessage(error))
+    this.name = 'DeletionUnanswered'
+    this.failure = { ...failureOf(failureFacts(error)), retryAfterMs: lateDeletionMs }
+  }
+}
+
+/** Carries out a deletion that makes room for another launch of the same name. Errors: those of the deletion; without an answer one that is waited for. */
+export async function makingRoom(deletion: Promise<void>): Promise<void> {
+  try {
+    await deletion
+  } catch (error) {
+    throw error instanceof RestError && error.code === RestError.REQUEST_SEND_ERROR && error.statusCode === undefined
+      ? new DeletionUnanswered(error)
+      : error
+  }
+}
+
 /** Longest text that rules search, whose time grows with the square of its length. What they search for is at its beginning. */
 const longestText = 10_000
 
@@ -73,6 +101,7 @@ export function failureFacts(error: RestError): FailureFacts {
 export function azureFailure(error: unknown): Failure | undefined {
   if (error instanceof LaunchBlocked)
     return { reason: error.reason, remedy: error.message, retry: 'waitForUser', retryAfterMs: error.retryAfterMs }
+  if (error instanceof DeletionUnanswered) return error.failure
   if (error instanceof RestError) return failureOf(failureFacts(error))
   const name = error instanceof Error ? error.name : ''
   return /AuthenticationError$|^CredentialUnavailable/.test(name)

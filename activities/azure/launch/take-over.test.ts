@@ -1,15 +1,32 @@
+import { RestError } from '@azure/core-rest-pipeline'
 import { describe, expect, test } from 'vitest'
 import { asAttempt } from '../../../test/fakes/attempt.ts'
 import type { Refusal } from '../../../test/fakes/azure.ts'
 import { launch, newClaim, plant, ref, secretName, tagsOf, world } from '../../../test/fakes/launch-world.ts'
 import { at, claimJson, condition, nodeJson } from '../../../test/fakes/objects.ts'
-import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { withRefusal } from '../refusals/class-refusals.ts'
 
 useFakeTime()
 
 describe('a VM with the name of the claim', () => {
+  test('whose DELETE gets no answer is not launched again before a late DELETE has taken effect', async () => {
+    const { azure, launch, launched } = world()
+    plant(azure, tagsOf('uid-a'), 'Failed')
+    azure.carry = async (request, effect) => {
+      if (!request.startsWith('DELETE')) return effect()
+      setTimeout(effect, 55_000)
+      await new Promise((resolve) => setTimeout(resolve, 30_000))
+      throw new RestError('no answer in 30 s', { code: RestError.REQUEST_SEND_ERROR })
+    }
+    const first = launch().catch((error: unknown) => error)
+    await pass(31_000)
+    expect(launched()?.message).toContain('no answer in 30 s')
+    expect(await ended(first, 60_000)).toMatchObject({ type: 'ArmUnreachable' })
+    expect(azure.names('virtualMachines')).toEqual([])
+  })
+
   test.each(['Creating', 'Updating', 'Succeeded'])('and is its own (%s) is adopted: no second PUT', async (state) => {
     const { azure, cluster, launch, launched } = world()
     plant(azure, tagsOf('uid-a'), state)

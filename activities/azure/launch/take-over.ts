@@ -7,7 +7,7 @@ import { subject } from '../../kubernetes/event-recorder.ts'
 import { deleteClaim } from '../../kubernetes/lifecycle/claim-deletion.ts'
 import { readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import { launchPrice, typesForClaim } from '../../node-overlays/pool-types.ts'
-import { LaunchBlocked } from '../arm/azure-failure.ts'
+import { LaunchBlocked, makingRoom } from '../arm/azure-failure.ts'
 import { learnFromAdoption } from '../capacity/learn.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
@@ -61,7 +61,7 @@ export async function takeOver(
       { nodeClaim: ref.name },
       `deleting VM ${vmName(ref.name)} of an earlier try: its bootstrap token is gone`,
     )
-  if (state !== 'Deleting') await deleteVm(deps, ref.name)
+  if (state !== 'Deleting') await makingRoom(deleteVm(deps, ref.name))
   await vmGone(deps, ref.name, signal)
   if (failure === undefined || !failure.isCapacity) return undefined
   await setLaunchedUnknown(deps, ref, failure)

@@ -6,7 +6,7 @@ import { annotations } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { setClaimConditions, updateClaim } from '../../kubernetes/client/object-writes.ts'
 import type { LateList } from '../answers/late-list.ts'
-import { LaunchBlocked } from '../arm/azure-failure.ts'
+import { LaunchBlocked, makingRoom } from '../arm/azure-failure.ts'
 import { VmList } from '../arm/vm-list.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
@@ -136,7 +136,7 @@ async function makeRoom(
   const hasFailed = machine.properties?.provisioningState === 'Failed'
   const failure = hasFailed && isUnjudged ? await judgeFailedMachine(deps, claim, machine) : undefined
   const instance = machineInstance(deps, claim)
-  if (hasFailed) await instance.remove()
+  if (hasFailed) await makingRoom(instance.remove())
   await instance.gone(signal)
   if (failure === undefined || !failure.isCapacity) return undefined
   await setLaunchedUnknown(deps, claim.metadata, failure)
