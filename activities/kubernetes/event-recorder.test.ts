@@ -57,6 +57,20 @@ describe('deduplication', () => {
     expect(server.messages()).toEqual(['first', 'second'])
   })
 
+  test('what was recorded at a time to come is recorded again after the clock was set back', async () => {
+    const server = api()
+    const recorder = new EventRecorder(server, log)
+    const fail = (message: string) => recorder.record({ about: pod('a'), reason: 'FailedScheduling', message })
+    const rightMs = Date.now()
+    vi.setSystemTime(rightMs + 31 * 86_400_000)
+    fail('ahead')
+    vi.setSystemTime(rightMs)
+    fail('right')
+    fail('too early')
+    await pass(0)
+    expect(server.messages()).toEqual(['ahead', 'right'])
+  })
+
   test('another object, another reason and other values are recorded', async () => {
     const server = api()
     const recorder = new EventRecorder(server, log)

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { dedupeKey, type EventReason, eventRule, rateLimits, transitions } from '../../core/events.ts'
 import type { Condition, ObjectMeta } from '../../core/objects.ts'
 import { printableLines } from '../../core/values/printable.ts'
+import { hasPassed } from '../../core/values/time.ts'
 import type { KubernetesClient } from './client/client.ts'
 import { resourcePath } from './client/resources.ts'
 import { TokenBucket } from './client/token-bucket.ts'
@@ -52,7 +53,8 @@ export class EventRecorder {
   readonly #client: Pick<KubernetesClient, 'create'>
   readonly #log: Pick<Logger, 'debug'>
   readonly #now: () => number
-  readonly #reported = new Map<string, number>()
+  /** When what was recorded last, and for how long it is not recorded again. */
+  readonly #reported = new Map<string, { readonly atMs: number; readonly dedupeMs: number }>()
   readonly #limits: Readonly<Record<keyof typeof rateLimits, TokenBucket>>
   readonly #pace: TokenBucket
   readonly #waiting: Waiting[] = []
@@ -78,9 +80,10 @@ export class EventRecorder {
     const limit = input.limit ?? rule.limit
     const at = this.#now()
     const key = dedupeKey(reason, values)
-    if ((this.#reported.get(key) ?? 0) > at) return
+    const last = this.#reported.get(key)
+    if (last !== undefined && !hasPassed(dedupeMs, last.atMs, at)) return
     this.#forgetOld(at)
-    this.#reported.set(key, at + dedupeMs)
+    this.#reported.set(key, { atMs: at, dedupeMs })
     if (limit !== undefined && !this.#limits[limit].take(at)) return
     this.#enqueue({ about, type, reason, message, related, at })
   }
@@ -135,9 +138,10 @@ export class EventRecorder {
   }
 
   #forgetOld(now: number): void {
-    if (this.#reported.size < forgetAt || now - this.#forgotAt < forgetEveryMs) return
+    if (this.#reported.size < forgetAt || !hasPassed(forgetEveryMs, this.#forgotAt, now)) return
     this.#forgotAt = now
-    for (const [key, until] of this.#reported) if (until <= now) this.#reported.delete(key)
+    for (const [key, { atMs, dedupeMs }] of this.#reported)
+      if (hasPassed(dedupeMs, atMs, now)) this.#reported.delete(key)
   }
 }
 

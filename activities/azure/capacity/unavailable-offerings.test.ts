@@ -89,6 +89,21 @@ describe('a refused offering', () => {
     expect(own.version).toBe(version + 1)
   })
 
+  test('is offered again at its time after the clock was ahead and set back: the version changes then', async () => {
+    const rightMs = Date.now()
+    const own = replica(new FakeCluster())
+    await pass(0)
+    await own.markImage({ image: 'one', nodeClass: 'default', reason: 'refused', cause: 'refused' })
+    const [{ untilMs } = { untilMs: 0 }] = own.marks.values()
+    vi.setSystemTime(untilMs + 1000)
+    expect([own.version > 0, own.marks.size]).toEqual([true, 0])
+    vi.setSystemTime(rightMs)
+    const { version } = own
+    expect(own.marks.size).toBe(1)
+    vi.setSystemTime(untilMs)
+    expect([own.version > version, own.marks.size]).toEqual([true, 0])
+  })
+
   test('that says nothing of others is not marked, and costs no request', async () => {
     const cluster = new FakeCluster()
     const own = replica(cluster)

@@ -50,6 +50,8 @@ export class UnavailableOfferings {
   #latest = 0n
   #marks: Marks = noMarks
   #nextEndMs = Number.POSITIVE_INFINITY
+  /** When that was found, epoch ms. */
+  #foundMs = Number.NEGATIVE_INFINITY
   #version = 0
   #isWriting = false
   #onSynced: (() => void)[] = []
@@ -226,16 +228,22 @@ export class UnavailableOfferings {
   #show(marks: Marks, news: number): void {
     this.#marks = marks
     for (const listener of this.#changeListeners) listener()
-    this.#nextEndMs = nextEnd(marks, this.#deps.now())
+    this.#findNextEnd(this.#deps.now())
     this.#version += news
   }
 
   #expire(): void {
     const now = this.#deps.now()
-    if (now < this.#nextEndMs) return
+    // What had ended by a time to come has not ended after the clock was set back.
+    if (now >= this.#foundMs && now < this.#nextEndMs) return
     this.#marks = keptMarks(this.#marks, now)
-    this.#nextEndMs = nextEnd(this.#marks, now)
+    this.#findNextEnd(now)
     this.#version += 1
+  }
+
+  #findNextEnd(now: number): void {
+    this.#nextEndMs = nextEnd(this.#marks, now)
+    this.#foundMs = now
   }
 }
 

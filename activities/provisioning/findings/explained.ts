@@ -3,6 +3,7 @@ import { podName } from '../../../core/pods/pod-rules.ts'
 import { type Explanation, explanationOf } from '../../../core/scheduling/explain/explanation.ts'
 import type { SchedulingPlan } from '../../../core/scheduling/snapshot.ts'
 import { unschedulableText } from '../../../core/scheduling/unschedulable-text.ts'
+import { hasPassed } from '../../../core/values/time.ts'
 import { podFingerprint } from '../../scheduler-thread/pod-fingerprint.ts'
 import type { PlannerParts } from '../parts.ts'
 import { type CapacityDeps, withMissingCapacity } from './missing-capacity.ts'
@@ -39,7 +40,7 @@ export class Explained {
   #pods: ReadonlyMap<string, string> = new Map()
   #alike: ReadonlyMap<string, Alike> = new Map()
   readonly #known = new Map<string, Known>()
-  #silentUntil = 0
+  #failedAt = Number.NEGATIVE_INFINITY
 
   /** Takes what a pass left without a place. `placed` and `present`: UIDs of pods that it placed, and of all that there are. */
   keep(
@@ -69,9 +70,9 @@ export class Explained {
     const asked = [...this.#alike]
       .slice(0, mostClasses)
       .map(([likeness, alike]) => ({ likeness, alike, known: this.#known.get(likeness) }))
-      .filter(({ alike, known }) => known?.text !== alike.text || now() - known.atMs >= oldMs)
+      .filter(({ alike, known }) => known?.text !== alike.text || hasPassed(oldMs, known.atMs, now()))
       .sort((a, b) => timeOf(a) - timeOf(b))
-    if (asked.length === 0 || now() < this.#silentUntil) return
+    if (asked.length === 0 || !hasPassed(silenceMs, this.#failedAt, now())) return
     try {
       const answers = await solver.explain(
         asked.map(({ alike }) => podName(alike.pod)),
@@ -82,7 +83,7 @@ export class Explained {
         if (explanation !== undefined) this.#known.set(likeness, { text: alike.text, explanation, atMs: now() })
       }
     } catch (error) {
-      this.#silentUntil = now() + silenceMs
+      this.#failedAt = now()
       log.warn({ err: error }, 'failed to explain why pods wait')
     }
   }

@@ -229,6 +229,27 @@ describe('why pods wait', () => {
     expect(asked).toHaveLength(1)
   })
 
+  it('is asked for again after the clock was set back, also where that had failed', async () => {
+    const { deps, pods, asked } = planner()
+    const rightMs = Date.now()
+    const { solver } = deps
+    const failing = { explain: () => Promise.reject(new Error('the thread has ended')) }
+    const ahead = { ...deps, solver: failing, log: { warn: () => {} } } as unknown as FindingsDeps
+    vi.setSystemTime(rightMs + 31 * 86_400_000)
+    pods.push(waiting('a'))
+    findings.begin(deps, fence)
+    findings.passed(ahead, pods, plan(pods))
+    await passes(3000)
+    vi.setSystemTime(rightMs)
+    findings.passed({ ...deps, solver }, pods, plan(pods))
+    await passes(3000)
+    expect(asked).toEqual([['default/a']])
+    vi.setSystemTime(rightMs - 31 * 86_400_000)
+    findings.passed(deps, pods, plan(pods))
+    await passes(3000)
+    expect(asked).toHaveLength(2)
+  })
+
   it('goes from unschedulable to planned, by the state of the NodeClaim', async () => {
     const { deps, pods, claims, nominations, stored } = planner()
     pods.push(waiting('a'))

@@ -18,6 +18,7 @@ import {
   type NodeRefusal,
   type NodeRefusals,
 } from '../../../core/node-refusals.ts'
+import { hasPassed } from '../../../core/values/time.ts'
 import { type KeptSource, readConfigMap, writeConfigMap } from '../../kubernetes/client/config-map.ts'
 import type { Parts } from '../../kubernetes/parts.ts'
 
@@ -54,7 +55,7 @@ export function parseRefusals(data: Entries): { readonly all: NodeRefusals; read
 export class RefusalStore {
   readonly #unsaved = new Set<string>()
   #saving: Promise<void> | undefined
-  #retryAt = 0
+  #failedAt = Number.NEGATIVE_INFINITY
 
   /** Returns what planners wrote, with those of `own` that are not written yet; `own` where nothing can be read. Never fails. */
   async read({ client, namespace, note, log }: RefusalStoreDeps, own: NodeRefusals): Promise<NodeRefusals> {
@@ -80,7 +81,7 @@ export class RefusalStore {
 
   /** Writes what changed. Never fails and never waits. */
   save(deps: RefusalStoreDeps, all: NodeRefusals): void {
-    if (this.#unsaved.size === 0 || deps.now() < this.#retryAt) return
+    if (this.#unsaved.size === 0 || !hasPassed(retryMs, this.#failedAt, deps.now())) return
     this.#saving ??= this.#write(deps, all).finally(() => {
       this.#saving = undefined
     })
@@ -97,7 +98,7 @@ export class RefusalStore {
       await writeConfigMap(client, { name: refusalsMap, namespace }, Object.fromEntries(entries))
     } catch (error) {
       for (const podClass of classes) this.#unsaved.add(podClass)
-      this.#retryAt = now() + retryMs
+      this.#failedAt = now()
       log.warn({ err: error }, 'failed to write refusals of nodes, retrying')
     }
   }
