@@ -30,6 +30,7 @@ export class Fence {
   readonly #lease: Lease
   readonly #name: FenceName
   #ends: AbortSignal | undefined
+  readonly #lost = new AbortController()
   #checkedAt: Moment = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: 0 }
 
   private constructor(lease: Lease, name: FenceName) {
@@ -58,6 +59,11 @@ export class Fence {
     return this
   }
 
+  /** Fires with the error once a check has found another attempt in the Lease, whoever asked for it. */
+  get lost(): AbortSignal {
+    return this.#lost.signal
+  }
+
   /** True while the next write needs no read of the Lease. A clock that was set, forward or back, requires one. */
   get isFresh(): boolean {
     if (this.#ends?.aborted === true) return false
@@ -75,8 +81,11 @@ export class Fence {
   /** Reads the Lease. Errors: `FenceLostError` when another attempt holds it. */
   async check(): Promise<void> {
     const startedAt = now()
-    if (!(await this.#lease.isHeld()))
-      throw new FenceLostError(`Lease ${this.#name} names another planning attempt; this one stops`)
+    if (!(await this.#lease.isHeld())) {
+      const error = new FenceLostError(`Lease ${this.#name} names another planning attempt; this one stops`)
+      this.#lost.abort(error)
+      throw error
+    }
     this.#checkedAt = startedAt
   }
 }

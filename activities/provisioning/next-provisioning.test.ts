@@ -2,19 +2,23 @@ import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import type { Pod } from '../../core/objects.ts'
 import { podName } from '../../core/pods/pod-rules.ts'
+import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
 import { FakeCluster } from '../../test/fakes/cluster.ts'
 import { condition, nodeClassJson, podJson, poolJson } from '../../test/fakes/objects.ts'
 import { plannedClaim, planningDeps } from '../../test/fakes/planning.ts'
-import { ended, useFakeTime } from '../../test/fakes/time.ts'
+import { ended, pass, useFakeTime } from '../../test/fakes/time.ts'
+import type { Json } from '../kubernetes/client/answers.ts'
 import { HeavyPods } from '../scheduler-thread/heavy-pods.ts'
 import type { ThreadPlan } from '../scheduler-thread/keyed-plan.ts'
 import { Quarantine } from '../scheduler-thread/quarantine.ts'
 import { QuarantineStore } from '../scheduler-thread/quarantine-store.ts'
 import type { SolverThread } from '../scheduler-thread/solver-thread.ts'
 import { ThreadFault } from '../scheduler-thread/supervised-thread.ts'
+import { ReconcileMetrics } from '../telemetry/reconcile-metrics.ts'
 import { Fence } from './fence.ts'
 import { nextProvisioning } from './next-provisioning.ts'
 import { podsToPlace } from './planning-snapshot.ts'
+import { provision } from './provision.ts'
 
 useFakeTime()
 
@@ -25,8 +29,8 @@ const waiting = (name: string, cpu: string) =>
     status: { phase: 'Pending', conditions: [condition('PodScheduled', 'False', 0, 'Unschedulable')] },
   })
 
-/** Plans pods of these names in a round, by the solver that `planOf` makes. Returns what was created, and events by reason. */
-async function roundOf(names: readonly string[], planOf: (pods: readonly Pod[]) => Partial<ThreadPlan>) {
+/** A cluster with pods of these names that wait, and what plans them by the solver that `planOf` makes. */
+async function plannerOf(names: readonly string[], planOf: (pods: readonly Pod[]) => Partial<ThreadPlan>) {
   const cluster = new FakeCluster()
   cluster.put('nodepools', poolJson('default'))
   cluster.put('aksnodeclasses', nodeClassJson())
@@ -45,6 +49,12 @@ async function roundOf(names: readonly string[], planOf: (pods: readonly Pod[]) 
     quarantine: new Quarantine({ ...known, store: new QuarantineStore({ client, namespace }) }, new Registry()),
     unavailable: Object.assign(known.unavailable, { synced: async () => {} }),
   }
+  return { cluster, deps, reported }
+}
+
+/** Plans pods of these names in a round. Returns what was created, and events by reason. */
+async function roundOf(...given: Parameters<typeof plannerOf>) {
+  const { cluster, deps, reported } = await plannerOf(...given)
   const fence = await Fence.take(deps, 'joiner-planner-fence', 'test')
   const { signal } = new AbortController()
   expect(await ended(nextProvisioning(deps, fence, { signal, isFirst: true }))).toBe('planned')
@@ -60,6 +70,27 @@ test('a pod that crashes the scheduler is quarantined, and the others get their 
   expect(claims).toHaveLength(1)
   expect(about('Nominated')).toEqual(['Pod/good'])
   expect(about('Quarantined')).toContain('Pod/bad')
+})
+
+test('a planner whose fence another attempt took while it had nothing to create takes it again, and goes on saying why pods wait', async () => {
+  const { cluster, deps } = await plannerOf(['big'], (pods) => ({
+    unschedulable: pods.map((pod) => ({ pod, cause: { kind: 'ignored', reasons: [{ kind: 'match-fields' }] } })),
+  }))
+  const stop = new AbortController()
+  const reconciles = new ReconcileMetrics(new Registry())
+  const planning = provision({ deps, reconciles, signal: stop.signal })
+  await pass(10_000)
+  const fence = () => cluster.object('leases', 'joiner-planner-fence', deps.namespace)?.['spec'] as Json
+  const own = fence()['holderIdentity']
+  cluster.edit('leases', 'joiner-planner-fence', { spec: { holderIdentity: 'late/provisioning/8' } }, deps.namespace)
+  await pass(90_000)
+  expect(fence()['holderIdentity']).toBe(String(own).replace('provisioning/1', 'provisioning/2'))
+  cluster.remove('pods', 'big', 'default')
+  await pass(30_000)
+  const found = cluster.object('configmaps', waitingMapName, deps.namespace)?.['data'] as Json
+  expect(Object.keys(found)).toEqual(['Summary'])
+  stop.abort()
+  await ended(planning)
 })
 
 test('a pod that excludes nodes of Joiner on purpose gets no event, another pod that is left out says why', async () => {

@@ -21,10 +21,12 @@ export interface ProvisioningProcess {
 export async function provision({ deps, reconciles, signal }: ProvisioningProcess): Promise<void> {
   await keepPlanning({ what: 'provisioning', log: deps.log, signal }, async (attempt, wentWell) => {
     const fence = await begin(deps, attempt, signal)
+    // An attempt of a process that only then learned that it plans no more may have taken it since.
+    const ends = AbortSignal.any([signal, fence.lost])
     let isFirst = true
     while (!signal.aborted) {
       const measured = { activity: 'nextProvisioning', slots: 1, isCancelled: () => signal.aborted }
-      const outcome = await reconciles.measure(measured, () => nextProvisioning(deps, fence, { signal, isFirst }))
+      const outcome = await reconciles.measure(measured, () => nextProvisioning(deps, fence, { signal: ends, isFirst }))
       wentWell()
       isFirst = false
       if (outcome === 'paused') await pauseOf(pausedMs, signal)

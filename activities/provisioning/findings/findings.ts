@@ -137,6 +137,7 @@ export class Findings {
       if (await this.#store.write(deps, this.#found, { atMs, always: always || isDue, admit })) this.#writtenAt = atMs
     } catch (error) {
       this.#store.forget()
+      // Its attempt ends by the fence's own signal.
       if (error instanceof FenceLostError) return
       log.warn({ err: error }, 'failed to store why pods wait, retrying')
     }
