@@ -63,10 +63,11 @@ async function untilAllJoin(count = nodes): Promise<readonly Held[]> {
   return untilAllIn('launch', count)
 }
 
-/** Waits until a process stands by, and takes its share of activities. */
-async function untilWorking(process: string): Promise<void> {
+/** Waits until a process takes its share of activities, and knows who holds the Leases for which it stands by. */
+async function untilStandingBy(process: string): Promise<void> {
   const log = () => world.cluster.supervisor.tail(process, 1000)
   await world.until(`${process} works`, async () => (await log()).includes('started workers'))
+  await world.until(`${process} stands by`, async () => (await log()).includes('and this one stands by'))
 }
 
 /** Waits until nothing is in the hands of whoever had it. Returns how long that took, in ms. */
@@ -113,7 +114,7 @@ test('what the leader had in hand goes on in the one that stood by, before its L
   await world.scale('inflate', nodes)
   const before = await untilAllJoin()
   world.startJoiner('second')
-  await untilWorking('second')
+  await untilStandingBy('second')
   await world.crash()
   expectWithin(await untilTaken(before), stoodByMs)
   expect(new Set((await inHand()).map(({ by }) => by.split('/')[0]))).toEqual(new Set(['second']))
@@ -128,7 +129,7 @@ test('what a process had in hand whose Pod is gone goes on at once', async () =>
     spec: { nodeSelector: { nowhere: 'yes' }, containers: [{ name: 'main', image: 'joiner' }] },
   })
   world.startJoiner('third')
-  await untilWorking('third')
+  await untilStandingBy('third')
   await world.scale('inflate', 4 * nodes)
   const before = (await untilAllJoin(3 * nodes)).filter(({ by }) => by.startsWith('third/'))
   expect(before.length).toBeGreaterThan(0)
