@@ -121,7 +121,7 @@ test('an earlier end stays', async () => {
   expect((await observed([node], [node], { annotations: nearer })).did[0]).toBe(`patch {${interrupted}}`)
 })
 
-test('a sick Node has its claim deleted, which says why, without a grace period for its pods', async () => {
+test('a sick Node has its claim deleted, without a grace period for its pods', async () => {
   const node = nodeJson('a', [sick])
   expect(await observed([node], [node])).toEqual({
     step: { kind: 'terminate' },
