@@ -126,6 +126,15 @@ describe('why pods wait', () => {
     await vi.advanceTimersByTimeAsync(ms)
     await findings.settled()
   }
+  /** A planner that has said why these pods wait. */
+  const plannerThatSaid = async (...waits: readonly Pod[]) => {
+    const made = planner()
+    made.pods.push(...waits)
+    findings.begin(made.deps, fence)
+    findings.passed(made.deps, made.pods, plan(made.pods))
+    await passes(3000)
+    return made
+  }
 
   it('is written once it has settled, and only when it changes; the time once a minute', async () => {
     const { deps, pods, written, stored } = planner()
@@ -187,11 +196,7 @@ describe('why pods wait', () => {
   })
 
   it('does not bring back with a restored etcd what it had removed', async () => {
-    const { deps, entries, pods, stored } = planner()
-    pods.push(waiting('a'))
-    findings.begin(deps, fence)
-    findings.passed(deps, pods, plan(pods))
-    await passes(3000)
+    const { deps, entries, pods, stored } = await plannerThatSaid(waiting('a'))
     const backup = new Map(entries)
     pods.splice(0, 1, waiting('b', 2))
     findings.passed(deps, pods, plan(pods))
@@ -204,11 +209,7 @@ describe('why pods wait', () => {
   })
 
   it('writes no more than twice at a time what somebody brings back each time', async () => {
-    const { deps, entries, pods, written } = planner()
-    pods.push(waiting('a'))
-    findings.begin(deps, fence)
-    findings.passed(deps, pods, plan(pods))
-    await passes(3000)
+    const { deps, entries, pods, written } = await plannerThatSaid(waiting('a'))
     entries.delete = () => false
     pods.length = 0
     const before = written.length
@@ -218,11 +219,7 @@ describe('why pods wait', () => {
   })
 
   it('asks the scheduler once for pods that are alike', async () => {
-    const { deps, pods, asked } = planner()
-    pods.push(waiting('a'), waiting('b'), waiting('c', 2))
-    findings.begin(deps, fence)
-    findings.passed(deps, pods, plan(pods))
-    await passes(3000)
+    const { deps, pods, asked } = await plannerThatSaid(waiting('a'), waiting('b'), waiting('c', 2))
     expect(asked).toEqual([['default/a', 'default/c']])
     findings.passed(deps, pods, plan(pods))
     await passes(100)
@@ -251,11 +248,7 @@ describe('why pods wait', () => {
   })
 
   it('goes from unschedulable to planned, by the state of the NodeClaim', async () => {
-    const { deps, pods, claims, nominations, stored } = planner()
-    pods.push(waiting('a'))
-    findings.begin(deps, fence)
-    findings.passed(deps, pods, plan(pods))
-    await passes(3000)
+    const { deps, pods, claims, nominations, stored } = await plannerThatSaid(waiting('a'))
     claims.set('claim-1', sampleClaim('n1', { status: { conditions: [] } }))
     nominations.nominate((pods[0] as Pod).metadata.uid, 'claim-1', Date.now())
     findings.passed(deps, pods, plan([], pods))
