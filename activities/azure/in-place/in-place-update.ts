@@ -54,29 +54,25 @@ export async function updateInPlace(deps: InPlaceUpdateDeps, signal: AbortSignal
   )
   const changed = due.filter(isChanged)
   if (changed.length === 0) return { updated: 0 }
-  const first = await updateAll(deps, changed, signal)
-  if (first.late.length === 0 || signal.aborted) return { updated: first.updated }
-  // A request that an earlier process had sent may have arrived after this one's, and the next pass is minutes away.
-  const second = await updateAll(deps, first.late, signal)
-  return { updated: first.updated + second.updated }
+  const found = await resourcesOf(deps)
+  const late: Due[] = []
+  let updated = 0
+  for (let i = 0; i < changed.length && !signal.aborted; i += batchSize) {
+    const done = await updateBatch(deps, { batch: changed.slice(i, i + batchSize), found }, signal)
+    updated += done.updated
+    late.push(...done.late)
+  }
+  if (late.length === 0 || signal.aborted) return { updated }
+  // A request that an earlier process had sent may have arrived after this one's, and the next pass is minutes away. A policy may undo each update, so
+  // that is asked for one batch alone.
+  const again = { batch: late.slice(0, batchSize), found: await resourcesOf(deps) }
+  return { updated: updated + (await updateBatch(deps, again, signal)).updated }
 }
 
 /** `late`: claims whose VMs were not in time. */
 interface Updated {
   readonly updated: number
   readonly late: readonly Due[]
-}
-
-async function updateAll(deps: InPlaceUpdateDeps, all: readonly Due[], signal: AbortSignal): Promise<Updated> {
-  const found = await resourcesOf(deps)
-  const late: Due[] = []
-  let updated = 0
-  for (let i = 0; i < all.length && !signal.aborted; i += batchSize) {
-    const done = await updateBatch(deps, { batch: all.slice(i, i + batchSize), found }, signal)
-    updated += done.updated
-    late.push(...done.late)
-  }
-  return { updated, late }
 }
 
 /** Returns the claim if it is due. A claim that is going, or whose node has not joined yet, is not: a launch may still replace its VM. */
