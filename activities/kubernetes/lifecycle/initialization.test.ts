@@ -44,6 +44,15 @@ function world(spec: Json, node: { readonly spec?: Json; readonly status?: Json 
   }
 }
 
+test('a NodeClaim that was initialized while Temporal was away waits no more for its Node, which is not ready since', async () => {
+  const cluster = new FakeCluster()
+  const conditions = ['Launched', 'Registered', 'Initialized'].map((type) => condition(type))
+  cluster.put('nodeclaims', claimJson('a', { status: { conditions } }))
+  cluster.put('nodes', nodeJson('a', { status: { conditions: [condition('Ready', 'Unknown')] } }))
+  const outcome = awaitInitialization(kubernetesDeps(cluster).deps, ref, new AbortController().signal)
+  expect(await ended(outcome)).toMatchObject({ kind: 'initialized' })
+})
+
 describe('upstream nodeclaim/lifecycle initialization', () => {
   test('should consider the NodeClaim initialized when all initialization conditions are met, and add the initialization label to the node', async () => {
     const { outcome, state } = world({}, {})

@@ -169,6 +169,11 @@ async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: strin
   return after?.metadata.labels[labels.initialized] === 'true' && initializationState(claim, after).initialized
 }
 
+/** Whether a claim is initialized already, as after Temporal was away. A Node that is not well since is the matter of whoever observes it. */
+function wasInitialized(claim: NodeClaim, node: Node | undefined): boolean {
+  return node !== undefined && isTrue(claim.status.conditions, 'Initialized') && !hasLostNode(claim, node)
+}
+
 /** Waits until the Node can take pods; the claim's Initialized condition says what it still lacks. */
 export async function awaitInitialization(
   deps: JoiningDeps,
@@ -191,7 +196,7 @@ export async function awaitInitialization(
     const due = nextObservationAt(claim, { ...momentOf(deps), sinceMs: startedAt }, { node, rules: deps.nodeRules })
     if (due !== undefined && due <= deps.now()) return { kind: 'observeAgain' }
     const state = initializationState(claim, node)
-    if (state.initialized) return 'ready'
+    if (state.initialized || wasInitialized(claim, node)) return 'ready'
     // Most nodes are ready at once: what they lack in the first moments is not worth a write.
     if (state.message !== reported && isWorthWriting) {
       reported = state.message
