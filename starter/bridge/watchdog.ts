@@ -1,4 +1,4 @@
-import { type Client, ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client'
+import { type Client, WorkflowNotFoundError } from '@temporalio/client'
 import type { Logger } from 'pino'
 import { pauseOf } from '../../activities/abortable-wait.ts'
 import { forEachOf } from '../../activities/concurrency.ts'
@@ -17,7 +17,6 @@ import {
 } from '../temporal/findings/finding.ts'
 import { temporalLooks } from '../temporal/findings/look.ts'
 import { lookForOtherForms } from '../temporal/findings/other-forms.ts'
-import { isDenied } from '../temporal/grpc-code.ts'
 
 export interface WatchdogInput {
   readonly deps: {
@@ -123,7 +122,6 @@ export class Watchdog {
     for (const repair of repairs) {
       if (repair.kind === 'start') start(repair.nodeClaim)
       else if (repair.kind === 'poke') poke(repair.workflowId)
-      else if (repair.kind === 'deleteSchedule') await this.#deleteSchedule(repair.scheduleId)
       else if (repair.kind === 'restart') {
         const claim = claimOfLifecycle(deps.cluster, repair.workflowId)
         if (claim !== undefined) start(claim.name)
@@ -145,17 +143,6 @@ export class Watchdog {
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error
       log.debug({ workflowId }, 'the run had already ended')
-    }
-  }
-
-  async #deleteSchedule(scheduleId: string): Promise<void> {
-    const { client, deps } = this.#input
-    try {
-      await client.schedule.getHandle(scheduleId).delete()
-    } catch (error) {
-      // A person may delete it, whom the finding tells how.
-      if (!(error instanceof ScheduleNotFoundError) && !isDenied(error)) throw error
-      deps.log.debug({ schedule: scheduleId, err: error }, 'a Schedule of another form was not deleted')
     }
   }
 

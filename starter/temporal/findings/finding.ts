@@ -31,7 +31,6 @@ export type Repair =
   | { readonly kind: 'bootstrap' }
   /** Ends a run, and starts its workflow again. `why`: in words that go on after "Joiner". */
   | { readonly kind: 'restart'; readonly workflowId: string; readonly runId: string; readonly why: string }
-  | { readonly kind: 'deleteSchedule'; readonly scheduleId: string }
 
 /** Something in Temporal that is not as Joiner needs it. */
 export interface Finding {

@@ -7,7 +7,7 @@ import { grpcCode, grpcCodes } from '../grpc-code.ts'
 import { attributeCommand, readAttributes } from '../namespace-attributes.ts'
 import { type Finding, findingsOf, type Look, type LookContext, merged } from './finding.ts'
 import { LifecycleLook, type LifecycleLookOptions } from './lifecycles.ts'
-import { OtherFormsLook } from './other-forms.ts'
+import { lookForOtherForms } from './other-forms.ts'
 import { lookAtSchedule } from './schedule.ts'
 
 /** Returns all looks. `claims` returns the NodeClaims that should have lifecycles, as they are at the moment. */
@@ -17,13 +17,12 @@ export function temporalLooks(
   options: LifecycleLookOptions = {},
 ): readonly Look[] {
   const lifecycles = new LifecycleLook(context, options)
-  const otherForms = new OtherFormsLook(context)
   return [
     { what: 'the loops', run: () => lookAtLoops(context) },
     { what: 'the Schedule', run: () => lookAtSchedule(context) },
     { what: 'the search attributes', run: () => lookAtAttributes(context) },
     { what: 'the lifecycles', run: () => lifecycles.look(claims) },
-    { what: 'what is of another form', run: () => otherForms.look() },
+    { what: 'what is of another form', run: () => lookForOtherForms(context) },
     { what: 'the list of workflows that cannot go on', run: () => lookForStuckRuns(context) },
   ]
 }
