@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { hourOf } from '../../core/cost/bill.ts'
 import { ledgerMapOf } from '../../core/cost/ledger-format.ts'
 import { type LedgerHour, sumOfPools } from '../../core/cost/slice.ts'
@@ -222,6 +222,30 @@ describe('the cost ledger', () => {
     cluster.put('nodeclaims', claimJson('a', { metadata: kept, status: { conditions: [condition('Launched')] } }))
     await pass(50_000)
     expect((await summed()).usd).toBeCloseTo(0.06, 3)
+  })
+
+  test.each([
+    ['an hour', 3_600_000],
+    ['a year', 365 * 86_400_000],
+  ])('a clock that was %s ahead for a while costs nothing, and what follows is counted', async (_, aheadMs) => {
+    const ledger = await planner()
+    ledger.lead(true)
+    cluster.put('nodes', nodeJson('a'))
+    cluster.put('nodeclaims', launched('a', 0))
+    await pass(60_000)
+    vi.setSystemTime(Date.now() + aheadMs)
+    await pass(60_000)
+    cluster.put('pods', pod('web', 'a', 'shop'))
+    await pass(60_000)
+    // What was not stored yet when the clock was set stays unknown.
+    expect(await summed()).toMatchObject({ nodeSeconds: expect.closeTo(120, 1), covered: [30, 90] })
+    vi.setSystemTime(Date.now() - aheadMs)
+    await pass(120_000)
+    const { covered, nodeSeconds, usd, namespaces } = await summed()
+    expect(covered).toEqual([270])
+    expect(nodeSeconds).toBeCloseTo(270, 1)
+    expect(usd).toBeCloseTo(0.27)
+    expect(namespaces['shop']).toBeCloseTo(0.12)
   })
 
   test('keeps trying while the API server is away, and loses nothing', async () => {

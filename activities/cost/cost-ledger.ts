@@ -1,5 +1,6 @@
 import { CostMeter, type CostRate } from '../../core/cost/meter.ts'
 import type { Node, NodeClaim, Pod } from '../../core/objects.ts'
+import { hasPassed } from '../../core/values/time.ts'
 import type { ClusterChange } from '../kubernetes/cache/change-feed.ts'
 import type { KeptSource } from '../kubernetes/client/config-map.ts'
 import { nodeClaimOf } from '../kubernetes/lifecycle/claim-nodes.ts'
@@ -48,6 +49,8 @@ export class CostLedger {
   #types: TypesOfPools = new Map()
   #isLeading = false
   #isPrepared = false
+  /** Epoch ms. */
+  #passedAt: number | undefined
   #writtenAt = Number.NEGATIVE_INFINITY
   #mapSize = 0
   #working: Promise<void> | undefined
@@ -62,7 +65,12 @@ export class CostLedger {
 
   /** Begins once the caches are filled. */
   start(): void {
-    void this.#deps.cache.synced().then(() => this.#begin())
+    void this.#deps.cache.synced().then(async () => {
+      await this.#begin()
+      if (this.#isStopped) return
+      this.#work()
+      this.#tick()
+    })
   }
 
   /** Whether this process plans, and so stores. */
@@ -84,7 +92,8 @@ export class CostLedger {
     return this.#isLeading ? this.#meter?.rate() : undefined
   }
 
-  async #begin(): Promise<void> {
+  /** The first time, a ledger of which nothing is stored begins with what exists now, as far back as it would be filled. */
+  async #begin(isFirst = true): Promise<void> {
     const { cache, now, log } = this.#deps
     let until: number | undefined
     try {
@@ -94,8 +103,11 @@ export class CostLedger {
     }
     if (this.#isStopped) return
     const at = now()
-    const meter = new CostMeter(beginOf(until, at), sliceMs)
+    const meter = new CostMeter(beginOf(until ?? (isFirst ? at - longestFillMs : at), at), sliceMs)
     this.#meter = meter
+    this.#queue = []
+    this.#costing.clear()
+    this.#ended.clear()
     this.#types = this.#deps.instanceTypes()
     for (const claim of cache.nodeClaims.values()) this.#enter(meter, claim.metadata.name, claim)
     for (const pod of cache.pods.values()) {
@@ -103,9 +115,8 @@ export class CostLedger {
       const enter = (ms: number) => meter.pod(pod.metadata.uid, facts, ms)
       if (facts !== undefined) this.#queue.push({ ms: Math.min(at, boundMs(pod, at)), enter })
     }
+    this.#stopListening?.()
     this.#stopListening = cache.onChange((change) => this.#changed(meter, change))
-    this.#work()
-    this.#tick()
   }
 
   #changed(meter: CostMeter, { kind, key, before, after }: ClusterChange): void {
@@ -179,9 +190,13 @@ export class CostLedger {
   }
 
   async #pass(): Promise<void> {
+    const at = this.#deps.now()
+    // The clock was set, or the process stood still: that time is not cost, and what was to be counted at a time to come would wait for it.
+    const sinceMs = (this.#passedAt ?? at) - delayMs
+    if (hasPassed(longestFillMs, sinceMs, at)) await this.#begin(false)
+    this.#passedAt = at
     const meter = this.#meter
     if (meter === undefined) return
-    const at = this.#deps.now()
     this.#count(meter, at - delayMs)
     meter.forget(at - keptMs)
     if (!this.#isLeading) return
@@ -189,7 +204,7 @@ export class CostLedger {
     this.#isPrepared = true
     const { slices } = meter
     const isQuiet = slices.every(({ pools }) => pools.size === 0)
-    if ((isQuiet || this.#mapSize > largeMap) && at - this.#writtenAt < slowWriteMs) return
+    if ((isQuiet || this.#mapSize > largeMap) && !hasPassed(slowWriteMs, this.#writtenAt, at)) return
     const last = slices.at(-1)
     if (last === undefined) return
     this.#mapSize = await this.#store.add(slices)
@@ -213,9 +228,8 @@ export class CostLedger {
   }
 }
 
-/** Returns where a ledger that is stored until then continues, in epoch ms. One of which nothing is stored begins with what exists now. */
-function beginOf(until: number | undefined, at: number): number {
-  const isRecent = until !== undefined && until <= at && at - until <= longestFillMs
-  if (isRecent) return until
-  return Math.floor((until === undefined ? at - longestFillMs : at) / sliceMs) * sliceMs
+/** Returns where a ledger that is stored until then continues, in epoch ms. */
+function beginOf(until: number, at: number): number {
+  const isRecent = until <= at && at - until <= longestFillMs
+  return Math.floor((isRecent ? until : at) / sliceMs) * sliceMs
 }

@@ -34,10 +34,13 @@ export class LedgerStore {
     this.#source = source
   }
 
-  /** Returns up to when the ledger of today and yesterday is stored, in epoch ms. Errors: the API server's. */
+  /** Returns up to when the ledger of today and yesterday is stored, in epoch ms; what a clock that was ahead stored does not count. Errors: the API server's. */
   async storedUntil(now: number): Promise<number | undefined> {
     const stored = await Promise.all([now - dayMs, now].map((ms) => this.#read(ledgerMapOf(ms))))
-    return coveredUntil(stored.flatMap(({ entries }) => [...parseLedgerMap(entries).hours.values()]))
+    return coveredUntil(
+      stored.flatMap(({ entries }) => [...parseLedgerMap(entries).hours.values()]),
+      now,
+    )
   }
 
   /** Makes the ConfigMap of a time where it is missing. Errors: the API server's. */

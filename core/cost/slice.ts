@@ -119,11 +119,11 @@ function add(sums: Map<string, number>, key: string, usd: number): void {
 export function namespaceOf(workload: string): string {
   return workload.slice(0, workload.indexOf('/'))
 }
-/** Returns the end of the last stretch that was watched; undefined when there is none. */
-export function coveredUntil(hours: Iterable<LedgerHour>): number | undefined {
+/** Returns the end of the last stretch that was watched and ended by a time, epoch ms; undefined when there is none. */
+export function coveredUntil(hours: Iterable<LedgerHour>, byMs = Number.POSITIVE_INFINITY): number | undefined {
   let until: number | undefined
   for (const { covered } of hours) {
-    const end = covered.at(-1)?.toMs
+    const end = covered.findLast(({ toMs }) => toMs <= byMs)?.toMs
     if (end !== undefined && end > (until ?? Number.NEGATIVE_INFINITY)) until = end
   }
   return until

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { metricLines } from '../../../test/fakes/deps.ts'
 import { world } from '../../../test/fakes/garbage-world.ts'
 import { nodeClassJson } from '../../../test/fakes/objects.ts'
@@ -108,5 +108,16 @@ describe('the process that maintains a cluster', () => {
     expect(asked()).toBe(1)
     await pass(200_000)
     expect(asked()).toBe(2)
+  })
+
+  test('has them counted again ten minutes later, though the clock was a year ahead before', async () => {
+    vi.setSystemTime(Date.now() + 365 * 86_400_000)
+    const { add, asked } = maintained()
+    add('lost', { claim: false })
+    await pass(250_000)
+    expect(asked()).toBe(1)
+    vi.setSystemTime(Date.now() - 365 * 86_400_000)
+    await pass(900_000)
+    expect(asked()).toBeGreaterThan(1)
   })
 })

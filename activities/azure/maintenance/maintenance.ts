@@ -2,6 +2,7 @@ import { ApplicationFailure } from '@temporalio/common'
 import { adoptAfterMs } from '../../../core/adoption.ts'
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import { isDeleting, type Node, type NodeClaim, type ObjectMeta } from '../../../core/objects.ts'
+import { hasPassed } from '../../../core/values/time.ts'
 import { whenAborted } from '../../abortable-wait.ts'
 import { described } from '../../failure.ts'
 import type { ClusterChange } from '../../kubernetes/cache/change-feed.ts'
@@ -127,7 +128,7 @@ export class Maintenance {
   #isToBeDecided(report: unknown): boolean {
     const undecided = undecidedIn(report)
     const now = this.#deps.now()
-    const isNews = undecided !== this.#undecided || now - this.#sinceMs >= adoptAgainMs
+    const isNews = undecided !== this.#undecided || hasPassed(adoptAgainMs, this.#sinceMs, now)
     this.#undecided = undecided
     if (isNews) this.#sinceMs = now
     return isNews && undecided !== ''
