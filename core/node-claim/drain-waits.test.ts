@@ -13,6 +13,7 @@ import {
   remedyFor,
   reportDistanceMs,
   sinceWhen,
+  subjectOf,
   volumeHold,
   waitsText,
 } from './drain-waits.ts'
@@ -61,6 +62,7 @@ describe('obstacles to a drain are named', () => {
     expect(hold?.what).toBe(what)
     expect(hold?.isBlocked ?? false).toBe(isBlocked)
     expect(hold && remedyFor(hold)).toBe(remedy)
+    expect(hold && subjectOf(hold)).toEqual(hold && { cause, name: 'default/p' })
   })
 
   it.each([

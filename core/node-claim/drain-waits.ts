@@ -94,20 +94,41 @@ function refusalText(pod: string, { kind, message, budgets }: Refusal): string {
 
 const budgetsIn =
   /^evict[^(]*\(Pod=[a-z0-9./-]+, PodDisruptionBudget(?:\(s\))?=\[([a-z0-9.-]+\/[a-z0-9.-]+(?: [a-z0-9.-]+\/[a-z0-9.-]+)*)\]\)$/
-const podIn = /^pod ([a-z0-9.-]+\/[a-z0-9.-]+) has the annotation/
-const attachmentIn = /^VolumeAttachment ([a-z0-9.-]+) of/
+
+/** What an obstacle is about: a pod, as `namespace/name`, and what keeps it, or a VolumeAttachment. */
+export interface DrainSubject {
+  readonly cause: HeldBy['cause'] | 'attached'
+  readonly name: string
+}
+
+const subjects: readonly (readonly [DrainSubject['cause'], RegExp])[] = [
+  ['forced', /^pod ([a-z0-9.-]+\/[a-z0-9.-]+) is deleted by force/],
+  ['terminating', /^pod ([a-z0-9.-]+\/[a-z0-9.-]+) is terminating/],
+  ['doNotDisrupt', /^pod ([a-z0-9.-]+\/[a-z0-9.-]+) has the annotation/],
+  ['eviction', /^pod ([a-z0-9.-]+\/[a-z0-9.-]+) is to be evicted/],
+  ['eviction', /^evict[^(]*\(Pod=([a-z0-9.-]+\/[a-z0-9.-]+)[,)]/],
+  ['attached', /^VolumeAttachment ([a-z0-9.-]+) of/],
+]
+
+/** Returns what an obstacle is about; undefined for a name that was cut off. Histories keep no more of it than its text. */
+export function subjectOf({ what }: Pick<DrainWait, 'what'>): DrainSubject | undefined {
+  for (const [cause, text] of subjects) {
+    const [, name] = text.exec(what) ?? []
+    if (name !== undefined) return { cause, name }
+  }
+  return undefined
+}
 
 /**
- * Returns the command that ends an obstacle, or that says why it does not end; undefined: there is none. Histories keep no more of it than its text.
+ * Returns the command that ends an obstacle, or that says why it does not end; undefined: there is none.
  * A text that ends with words of others, as webhooks refuse an eviction, gives none: people paste commands into a shell.
  */
 export function remedyFor({ what }: Pick<DrainWait, 'what'>): string | undefined {
   const [, budgets] = budgetsIn.exec(what) ?? []
   if (budgets !== undefined) return budgetCommand(budgets.split(' '))
-  const [, pod] = podIn.exec(what) ?? []
-  if (pod !== undefined) return unprotectCommand(pod)
-  const [, attachment] = attachmentIn.exec(what) ?? []
-  return attachment === undefined ? undefined : volumeCommand(attachment)
+  const { cause, name = '' } = subjectOf({ what }) ?? {}
+  if (cause === 'doNotDisrupt') return unprotectCommand(name)
+  return cause === 'attached' ? volumeCommand(name) : undefined
 }
 
 /** Returns the command that edits PodDisruptionBudgets of one namespace, each as `namespace/name`. */

@@ -1,7 +1,7 @@
 import { conditionOf, isTrue } from '../../core/conditions.ts'
 import { evictionBlockedBy } from '../../core/disruption/budgets/pod-disruption-budgets.ts'
 import { drainPlan, type HeldBy } from '../../core/node-claim/drain.ts'
-import { type DrainWaits, volumeCommand } from '../../core/node-claim/drain-waits.ts'
+import { type DrainWaits, subjectOf, volumeCommand } from '../../core/node-claim/drain-waits.ts'
 import { terminationDeadline } from '../../core/node-claim/lifecycle.ts'
 import { phaseOf } from '../../core/node-claim/phase.ts'
 import type { NodeClaim } from '../../core/objects.ts'
@@ -42,15 +42,6 @@ export function drainStory(facts: NodePicture): DrainStory | undefined {
   return { lines, helps: helpsOf(facts, claim, held) }
 }
 
-/** What a wait of a drain says of a pod, or of a VolumeAttachment. */
-const waits: readonly (readonly [HeldBy['cause'] | 'attached', RegExp])[] = [
-  ['forced', /^pod (\S+) is deleted by force/],
-  ['terminating', /^pod (\S+) is terminating/],
-  ['doNotDisrupt', /^pod (\S+) has the annotation/],
-  ['eviction', /^pod (\S+) is to be evicted|^evict[^(]*\(Pod=([^,)]+)/],
-  ['attached', /^VolumeAttachment (\S+) of/],
-]
-
 /**
  * Returns of what a lifecycle waits for what the cluster still shows: a lifecycle hears of changes at growing distances, up to 15 minutes, and a pod
  * that has left, or goes by now, holds up nothing.
@@ -64,11 +55,10 @@ export function stillHeldUpBy({ on, more }: DrainWaits, facts: NodePicture): Dra
     ...pods.map(({ pod, cause }) => `${cause} ${podName(pod)}`),
     ...(attachments ?? []).map(({ metadata }) => `attached ${metadata.name}`),
   ])
-  const isStillSo = ({ what }: DrainWaits['on'][number]) =>
-    waits.every(([cause, text]) => {
-      const [, first, name = first] = text.exec(what) ?? []
-      return name === undefined || (cause === 'attached' && attachments === undefined) || held.has(`${cause} ${name}`)
-    })
+  const isStillSo = (wait: DrainWaits['on'][number]) => {
+    const { cause, name } = subjectOf(wait) ?? {}
+    return cause === undefined || (cause === 'attached' && attachments === undefined) || held.has(`${cause} ${name}`)
+  }
   const still = on.filter(isStillSo)
   return { on: still, more: Math.max(0, Math.min(more, held.size - still.length)) }
 }
