@@ -65,6 +65,8 @@ export class Watch {
   readonly #orphans = new Map<string, number>()
   /** For how long NodeClaims have had the traces of a commit without its last one, in ms. */
   readonly #marks = new Map<string, number>()
+  /** NodeClaims that were made over the number of nodes that a static NodePool may have, by UID. */
+  readonly #overLimit = new Map<string, string>()
   /** When Joiner deleted Nodes that nobody had deleted before, epoch ms. By name. */
   readonly #nodesDeleted = new Map<string, number>()
   /** How many NodeClaims each NodePool had, at each look. */
@@ -117,6 +119,7 @@ export class Watch {
     } of virtualMachines)
       if (!this.#scene.foreign.vms.has(name)) this.#lookAtVm({ name, tags }, uids.has(tags[uidTag] ?? ''))
     this.#lookAtMarks(claims)
+    this.#noteOverLimit(claims, new Set(virtualMachines.map(({ body: { tags = {} } }) => tags[uidTag])))
     const staying = claims.filter((claim) => !isGoing(claim))
     for (const name of this.#joins.look(staying, this.#isCalm ? lookMs : 0)) this.note('VM that cannot join', name)
     for (const name of this.#scene.foreign.vms)
@@ -158,17 +161,31 @@ export class Watch {
   }
 
   /**
+   * A process that stood still while its POST was under way makes a NodeClaim that another one knows nothing of. It takes it back before there is a VM:
+   * that was no node.
+   */
+  #noteOverLimit(claims: readonly Json[], ofVms: ReadonlySet<string | undefined>): void {
+    for (const [uid, what] of this.#overLimit) {
+      const claim = claims.find((one) => metaOf(one).uid === uid)
+      if (ofVms.has(uid) || (claim !== undefined && !isGoing(claim))) this.note('limit', what)
+      if (claim === undefined || ofVms.has(uid)) this.#overLimit.delete(uid)
+    }
+  }
+
+  /**
    * Looks at the limit of a NodePool that gets another NodeClaim. Until its launch a NodeClaim counts with what its pods request, so that sizes that are
    * larger exceed the limit later (docs/placement.md). Nodes that go, or are to be replaced, are no part of a run and count for no limit
    * (reference/karpenter-core.md 3.6).
    */
-  #lookAtLimit(pool: string): void {
+  #lookAtLimit(made: Json): void {
+    const pool = poolOf(made)
     const claims = this.#claims().filter((claim) => poolOf(claim) === pool)
     const rules = this.#scene.rulesSince(pool, this.#scene.nowMs - staleMs)
     const most = rules.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...rules.map(({ cpuLimit }) => cpuLimit))
     const mostNodes =
       rules.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...rules.map(({ nodeLimit }) => nodeLimit))
-    if (claims.length > mostNodes) this.note('limit', `${pool} has ${claims.length} nodes of ${mostNodes}`)
+    if (claims.length > mostNodes)
+      this.#overLimit.set(metaOf(made).uid, `${pool} has ${claims.length} nodes of ${mostNodes}`)
     // What was made in place of a node that stays after all is over the limit: its command ended before it was done.
     const undone = new Set(
       this.#scene.fast.temporal.runs.filter(hasEndedUndone).map(({ identity }) => identity.workflowId),
@@ -328,7 +345,7 @@ export class Watch {
     this.#scene.count('claims')
     // Its machine is there already: limits and pauses do not count (docs/adr/0054-lost-nodeclaims-are-made-again.md).
     if (keys.adoptedFrom in annotations) return
-    this.#lookAtLimit(poolOf(claim))
+    this.#lookAtLimit(claim)
     const isReplacement = traceKeys.replacementFor in annotations
     if (!isReplacement && this.#brakes.isPaused('provisioning', this.#scene.nowMs - staleMs))
       this.note('made in a pause', name)
