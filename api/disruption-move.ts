@@ -116,6 +116,7 @@ const facts: Facts = {
   'few-spot-types': { needed: count, found: count },
   'no-ready-pool': {},
   'image-on-trial': { nodeClass: text },
+  'static-pool-not-ready': { nodePool: text },
   'static-pool-at-limit': {},
   'static-pool-reservations-full': {},
   budget: { nodePool: text },

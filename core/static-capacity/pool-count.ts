@@ -1,4 +1,4 @@
-import { conditionOf, isTrue } from '../conditions.ts'
+import { isTrue } from '../conditions.ts'
 import { evictionCost } from '../disruption/costs.ts'
 import type { NodeClaim, NodePool, Pod } from '../objects.ts'
 import { hasDoNotDisrupt, isDaemonPod } from '../pods/pod-rules.ts'
@@ -46,12 +46,15 @@ function roomUnderLimit({ limits }: NodePool, count: PoolCount, reserved = 0): n
   return Math.max(0, most - count.active.length - count.pendingDisruption.length - count.deleting.length - reserved)
 }
 
+/** Whether a pool says that nothing can be launched from it. One that is new says nothing yet. */
+export function isUnready({ conditions }: Pick<NodePool, 'conditions'>): boolean {
+  return conditions.length > 0 && !isTrue(conditions, 'Ready')
+}
+
 /** Returns how many NodeClaims a static pool lacks: up to its replicas, as far as `limits.nodes` allows (reference/karpenter-core.md 3.16). */
 export function missingClaims(pool: NodePool, count: PoolCount, reserved = 0): number {
-  const { replicas = 0, metadata, conditions } = pool
-  const ready = conditionOf(conditions, 'Ready')
-  if (!pool.isStatic || metadata.deletionTimestamp !== undefined) return 0
-  if (conditions.length > 0 && ready?.status !== 'True') return 0
+  const { replicas = 0, metadata } = pool
+  if (!pool.isStatic || metadata.deletionTimestamp !== undefined || isUnready(pool)) return 0
   const { active, pendingDisruption } = count
   if (active.length + pendingDisruption.length >= replicas) return 0
   return Math.min(replicas - active.length, roomUnderLimit(pool, count, reserved))

@@ -117,6 +117,8 @@ function hinderedRemedy({ cause }: Move, facts: NodePicture): readonly string[] 
       ]
     case 'no-ready-pool':
       return ['kubectl get nodepools: none is ready']
+    case 'static-pool-not-ready':
+      return [`kubectl describe nodepool ${cause.nodePool} says why it is not ready`]
     case 'do-not-repair':
       return [`kubectl annotate node ${facts.node?.metadata.name ?? 'NAME'} ${annotations.doNotRepair}-`]
     case 'clock-wrong':

@@ -70,6 +70,7 @@ export const sampleCauses: Samples = {
   'image-on-trial': { kind: 'image-on-trial', nodeClass: 'default' },
   'few-spot-types': { kind: 'few-spot-types', needed: 15, found: 3 },
   'no-ready-pool': { kind: 'no-ready-pool' },
+  'static-pool-not-ready': { kind: 'static-pool-not-ready', nodePool: 'p' },
   'static-pool-at-limit': { kind: 'static-pool-at-limit' },
   'static-pool-reservations-full': { kind: 'static-pool-reservations-full' },
   budget: { kind: 'budget', nodePool: 'p' },

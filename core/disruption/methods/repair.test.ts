@@ -250,6 +250,15 @@ describe('a repair', () => {
     expect(found(sick, isStatic(10, 11), first).commands).toEqual(['replace a by 1, 45000 ms'])
     const unready = { pool: { ...isStatic(10, 10).pool, conditions: [] } }
     expect(found(sick, unready, first).commands).toEqual([])
+    const refused = {
+      ...isStatic(10, 11),
+      pool: { ...isStatic(10, 11).pool, conditions: [sampleCondition('Ready', 'False')] },
+    }
+    for (const settings of [{}, first])
+      expect(found(sick, refused, settings)).toMatchObject({
+        commands: [],
+        events: ['DisruptionBlocked a-claim: static NodePool default is not ready and cannot stage a replacement'],
+      })
   })
 
   // Upstream: gate TerminateFirstRepair.

@@ -5,6 +5,7 @@ import { templateOf, templateRequirements } from '../../node-pool/node-claim-tem
 import type { NodePool } from '../../objects.ts'
 import { labels } from '../../requirements/labels.ts'
 import { isCompatible } from '../../requirements/requirements.ts'
+import { isUnready } from '../../static-capacity/pool-count.ts'
 import type { Candidate } from '../candidates.ts'
 import { reservationOf, type Simulation, type SimulationSettings } from '../simulation.ts'
 import type { Cause } from '../verdicts/cause.ts'
@@ -28,14 +29,15 @@ export interface Gated extends MethodContext {
   readonly isGateOn: boolean
 }
 
-/** Why a static pool has no room for a replacement: its limit, or reservations that are full, by their ids. */
-export type Shortage = 'at limit' | ReadonlySet<string>
+/** Why a static pool gets no replacement: its limit, reservations that are full, by their ids, or a pool or class from which nothing is launched. */
+export type Shortage = 'at limit' | 'not ready' | ReadonlySet<string>
 
-/** Returns why a static pool has no room for one more node; undefined when it has. Reservations count where the gate is on. */
+/** Returns why a static pool gets no more nodes; undefined when it gets one. Reservations count where the gate is on. */
 export function shortageOf(nodePool: NodePool, counts: Counts, context: Gated): Shortage | undefined {
   const full = context.isGateOn ? fullReservations(nodePool, context) : undefined
   if (full !== undefined) return full
-  return roomOf(nodePool, counts) === 0 ? 'at limit' : undefined
+  if (roomOf(nodePool, counts) === 0) return 'at limit'
+  return isUnready(nodePool) ? 'not ready' : undefined
 }
 
 /** Returns ids of the healthy reservations of the pool's nodes when all are full; undefined when something else can be bought, or there is room. */
@@ -70,9 +72,11 @@ export function hindranceOf(candidate: Candidate, shortage: Shortage, context: G
   const { conditions, metadata } = candidate.nodePool
   const isFilledAgain = isTrue(conditions, 'Ready') && metadata.deletionTimestamp === undefined
   if (context.isGateOn && isFilledAgain && holdsRoom(candidate, shortage, context)) return undefined
+  if (shortage === 'not ready') return { kind: 'static-pool-not-ready', nodePool: metadata.name }
   return { kind: shortage === 'at limit' ? 'static-pool-at-limit' : 'static-pool-reservations-full' }
 }
 
 function holdsRoom(candidate: Candidate, shortage: Shortage, { settings }: MethodContext): boolean {
-  return shortage === 'at limit' || shortage.has(reservationOf(candidate, settings.scheduling) ?? '')
+  if (typeof shortage === 'string') return true
+  return shortage.has(reservationOf(candidate, settings.scheduling) ?? '')
 }

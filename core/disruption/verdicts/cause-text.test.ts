@@ -57,6 +57,7 @@ const texts: Readonly<Record<Cause['kind'], string>> = {
   'few-spot-types':
     'SpotToSpotConsolidation requires 15 cheaper instance type options than the current candidate to consolidate, got 3',
   'no-ready-pool': 'no NodePool is ready',
+  'static-pool-not-ready': 'static NodePool p is not ready and cannot stage a replacement',
   'static-pool-at-limit': 'static NodePool is at its node limit and cannot stage a replacement',
   'static-pool-reservations-full': "static NodePool's capacity reservations are full and cannot stage a replacement",
   budget: 'the disruption budgets of NodePool p allow no more nodes now',

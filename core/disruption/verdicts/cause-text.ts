@@ -68,6 +68,7 @@ const texts: Texts = {
   'no-ready-pool': () => 'no NodePool is ready',
   'image-on-trial': ({ nodeClass }) =>
     `AKSNodeClass ${nodeClass} has a new node image; a first node with it has to initialize before others are replaced`,
+  'static-pool-not-ready': ({ nodePool }) => `static NodePool ${nodePool} is not ready and cannot stage a replacement`,
   'static-pool-at-limit': () => 'static NodePool is at its node limit and cannot stage a replacement',
   'static-pool-reservations-full': () =>
     "static NodePool's capacity reservations are full and cannot stage a replacement",

@@ -83,6 +83,7 @@ export type Hindrance =
   | { readonly kind: 'spot-to-spot-disabled' }
   | { readonly kind: 'few-spot-types'; readonly needed: number; readonly found: number }
   | { readonly kind: 'no-ready-pool' }
+  | { readonly kind: 'static-pool-not-ready'; readonly nodePool: string }
   /** A node with a new image of the AKSNodeClass has to initialize first. */
   | { readonly kind: 'image-on-trial'; readonly nodeClass: string }
   | { readonly kind: 'static-pool-at-limit' }
