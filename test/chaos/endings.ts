@@ -1,6 +1,7 @@
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import type { Entries } from '../../api/kept/document.ts'
 import { parseWaiting } from '../../api/waiting-pods.ts'
+import { nodeNamePrefix } from '../../core/node-claim/node-names.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
 import type { JournalEntry } from '../../deploy/local/azure/server/arm-deps.ts'
@@ -123,6 +124,12 @@ async function until(
   }
 }
 
+/** Whether somebody has stopped the VM of a node that had joined: after a restore of etcd it may never have been initialized, and is not until it runs. */
+function isOff({ fast }: Scene, claim: Seen): boolean {
+  const vm = fast.azure.deps.machines.get(`${nodeNamePrefix}${claim.metadata.name}`)
+  return isTrue(claim, 'Registered') && vm !== undefined && vm.power !== 'running'
+}
+
 /** What is still under way; undefined: nothing. */
 async function unrest(scene: Scene): Promise<string | undefined> {
   const { world } = scene
@@ -131,7 +138,7 @@ async function unrest(scene: Scene): Promise<string | undefined> {
   const going = claims.find((claim) => isGoing(claim) && !isHeldUp(scene, claim))
   if (going !== undefined) return `NodeClaim ${going.metadata.name} goes`
   for (const type of ['Launched', 'Registered', 'Initialized']) {
-    const coming = claims.find((claim) => !isGoing(claim) && !isTrue(claim, type))
+    const coming = claims.find((claim) => !isGoing(claim) && !isTrue(claim, type) && !isOff(scene, claim))
     if (coming !== undefined) return `NodeClaim ${coming.metadata.name} is not ${type}`
   }
   const uids = owningUids(scene.fast.cluster.server.objects.of('nodeclaims'))

@@ -218,6 +218,16 @@ describe('why pods wait', () => {
     expect(written.length - before).toBe(2)
   })
 
+  it('is written again soon where the API server refused it, also where nothing waits any more', async () => {
+    const { deps, pods, stored } = await plannerThatSaid(waiting('a'))
+    Object.assign(deps, { log: { warn: () => {} } })
+    vi.spyOn(deps.client, 'mergePatch').mockRejectedValueOnce(new ApiError(409, 'Conflict', 'joiner-waiting-pods'))
+    pods.length = 0
+    findings.passed(deps, pods, plan([]))
+    await passes(20_000)
+    expect((await stored()).classes.size).toBe(0)
+  })
+
   it('asks the scheduler once for pods that are alike', async () => {
     const { deps, pods, asked } = await plannerThatSaid(waiting('a'), waiting('b'), waiting('c', 2))
     expect(asked).toEqual([['default/a', 'default/c']])

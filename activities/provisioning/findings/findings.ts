@@ -119,14 +119,15 @@ export class Findings {
       this.#timer = undefined
       const deps = this.#round
       if (deps === undefined) return
-      this.#working ??= this.#write(deps, false).finally(() => {
+      this.#working ??= this.#write(deps, false).then((outcome) => {
         this.#working = undefined
-        if (this.#found.classes.size > 0) this.#later(stampEveryMs)
+        if (outcome === 'failed') this.#later(writeEveryMs)
+        else if (this.#found.classes.size > 0) this.#later(stampEveryMs)
       })
     }, dueAt - now).unref()
   }
 
-  async #write(deps: FindingsDeps, always: boolean): Promise<void> {
+  async #write(deps: FindingsDeps, always: boolean): Promise<'done' | 'failed'> {
     const { log } = deps
     try {
       this.#found = this.#look(deps)
@@ -138,9 +139,11 @@ export class Findings {
     } catch (error) {
       this.#store.forget()
       // Its attempt ends by the fence's own signal.
-      if (error instanceof FenceLostError) return
+      if (error instanceof FenceLostError) return 'done'
       log.warn({ err: error }, 'failed to store why pods wait, retrying')
+      return 'failed'
     }
+    return 'done'
   }
 
   #look(deps: FindingsDeps): WaitingPods {

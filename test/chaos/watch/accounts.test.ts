@@ -89,6 +89,19 @@ test.each([
   expect(isNamed).toBe(expected)
 })
 
+test.each([
+  { cpu: '4', expected: true },
+  { cpu: '4500m', expected: false },
+])('limits count what a NodeClaim without a VM asks for: %o', async ({ cpu, expected }) => {
+  const wrong = await seen((stage) => {
+    const spec = { resources: { requests: { cpu } } }
+    stage.put('nodeclaims', claimJson('a', { spec, status: { capacity: undefined, conditions: [] } }))
+    return said(stage, { state: 'unschedulable', cause: 'limits', finding: 'none' })
+  })
+  const isNamed = wrong.some(({ what }) => what.includes('NodePool default has had room for its smallest size'))
+  expect(isNamed).toBe(expected)
+})
+
 test('a pause that a restore brings back is one that planners obey, whatever the loop says of itself', async () => {
   const wrong = await seen(async (stage) => {
     await cutOff(stage.scene)

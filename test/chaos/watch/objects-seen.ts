@@ -33,7 +33,7 @@ export function isWaiting(pod: Json, sinceMs = Number.POSITIVE_INFINITY): boolea
 
 /**
  * How many vCPUs the nodes of a NodePool have. A NodeClaim that has not heard of its VM counts with the Node that joined for it: the answer to its PUT was
- * lost, and Joiner may have to wait for Azure's deletion of that VM.
+ * lost, and Joiner may have to wait for Azure's deletion of that VM. One without either counts with what its pods request (docs/placement.md).
  */
 export function cpusOf(objects: Pick<ObjectStore, 'of'>, pool: string): number {
   const nodes = new Map(objects.of('nodes').map((node) => [metaOf(node).name, node]))
@@ -42,8 +42,18 @@ export function cpusOf(objects: Pick<ObjectStore, 'of'>, pool: string): number {
     .filter((claim) => metaOf(claim).labels?.['karpenter.sh/nodepool'] === pool)
     .reduce((sum, claim) => {
       const node = nodes.get(`${nodeNamePrefix}${metaOf(claim).name}`)
-      return sum + (cpuOf(claim) ?? (node && cpuOf(node)) ?? 0)
+      return sum + (cpuOf(claim) ?? (node && cpuOf(node)) ?? requestedCpu(claim))
     }, 0)
+}
+
+function requestedCpu({ spec }: Json): number {
+  const { resources } = (spec ?? {}) as { readonly resources?: { readonly requests?: { readonly cpu?: string } } }
+  return vcpus(resources?.requests?.cpu ?? '0')
+}
+
+/** Returns a quantity in whole vCPUs or in thousandths as a number. */
+export function vcpus(quantity: string): number {
+  return quantity.endsWith('m') ? Number.parseInt(quantity, 10) / 1000 : Number(quantity)
 }
 
 function cpuOf({ status }: Json): number | undefined {

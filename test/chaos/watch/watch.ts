@@ -15,7 +15,7 @@ import { Accounts } from './accounts.ts'
 import { Brakes } from './brakes.ts'
 import { Joins } from './joins.ts'
 import { isBarred, owningUids, poolOf, resolved } from './lost-vms.ts'
-import { type Condition, isGoing, isTrue } from './objects-seen.ts'
+import { type Condition, isGoing, isTrue, vcpus } from './objects-seen.ts'
 import { Replacements } from './replacements.ts'
 import type { Wrong } from './wrong.ts'
 
@@ -394,5 +394,3 @@ function isBoundByPods({ spec, status }: ClaimSeen): boolean {
 
 /** A node whose VM goes already counts for no budget (reference/karpenter-core.md 4.10). */
 const isDisrupted = (claim: Json) => isTrue(claim, 'DisruptionReason') && !isTrue(claim, 'InstanceTerminating')
-
-const vcpus = (quantity: string) => (quantity.endsWith('m') ? Number.parseInt(quantity, 10) / 1000 : Number(quantity))
