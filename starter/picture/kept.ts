@@ -25,7 +25,8 @@ import { Pauses } from '../../core/pauses/pauses.ts'
 import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
 import type { Part, PartSource } from './picture.ts'
 
-const limitMs = 3000
+/** A large document takes seconds where the machine is busy. Less than a request may take, so that a document of several ConfigMaps is named whole. */
+const limitMs = 8000
 
 function kept<T>(map: string, read: (source: PartSource) => Promise<T>): Part<T> {
   return { what: `ConfigMap ${map}`, limitMs, read }

@@ -24,7 +24,7 @@ import type { Finding } from '../../temporal/findings/finding.ts'
 import { readLeases } from '../shared/leases.ts'
 import { findingGroups, type Repairer, readRepairer } from '../shared/temporal-findings.ts'
 
-const limitMs = 3000
+const limitMs = 8000
 
 /** What is read from the cluster rather than from Temporal. */
 export const statusParts = {
