@@ -66,7 +66,7 @@ export class CostLedger {
   /** Begins once the caches are filled. */
   start(): void {
     void this.#deps.cache.synced().then(async () => {
-      await this.#begin()
+      await this.#begin(longestFillMs)
       if (this.#isStopped) return
       this.#work()
       this.#tick()
@@ -92,8 +92,8 @@ export class CostLedger {
     return this.#isLeading ? this.#meter?.rate() : undefined
   }
 
-  /** The first time, a ledger of which nothing is stored begins with what exists now, as far back as it would be filled. */
-  async #begin(isFirst = true): Promise<void> {
+  /** `fillMs`: for how long before now a ledger of which nothing is stored counts what exists now. */
+  async #begin(fillMs: number): Promise<void> {
     const { cache, now, log } = this.#deps
     let until: number | undefined
     try {
@@ -103,7 +103,7 @@ export class CostLedger {
     }
     if (this.#isStopped) return
     const at = now()
-    const meter = new CostMeter(beginOf(until ?? (isFirst ? at - longestFillMs : at), at), sliceMs)
+    const meter = new CostMeter(beginOf(until ?? at - fillMs, at), sliceMs)
     this.#meter = meter
     this.#queue = []
     this.#costing.clear()
@@ -193,7 +193,7 @@ export class CostLedger {
     const at = this.#deps.now()
     // The clock was set, or the process stood still: that time is not cost, and what was to be counted at a time to come would wait for it.
     const sinceMs = (this.#passedAt ?? at) - delayMs
-    if (hasPassed(longestFillMs, sinceMs, at)) await this.#begin(false)
+    if (hasPassed(longestFillMs, sinceMs, at)) await this.#begin(0)
     this.#passedAt = at
     const meter = this.#meter
     if (meter === undefined) return

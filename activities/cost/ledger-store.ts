@@ -34,7 +34,7 @@ export class LedgerStore {
     this.#source = source
   }
 
-  /** Returns up to when the ledger of today and yesterday is stored, in epoch ms; what a clock that was ahead stored does not count. Errors: the API server's. */
+  /** Returns up to when the ledger of today and yesterday is stored, in epoch ms. What a clock that was ahead stored does not count. Errors: the API server's. */
   async storedUntil(now: number): Promise<number | undefined> {
     const stored = await Promise.all([now - dayMs, now].map((ms) => this.#read(ledgerMapOf(ms))))
     return coveredUntil(

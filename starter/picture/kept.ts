@@ -26,10 +26,10 @@ import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts
 import type { Part, PartSource } from './picture.ts'
 
 /** A large document takes seconds where the machine is busy. Less than a request may take, so that a document of several ConfigMaps is named whole. */
-const limitMs = 8000
+export const keptMs = 8000
 
 function kept<T>(map: string, read: (source: PartSource) => Promise<T>): Part<T> {
-  return { what: `ConfigMap ${map}`, limitMs, read }
+  return { what: `ConfigMap ${map}`, limitMs: keptMs, read }
 }
 
 /** A part that a function takes from a document; an empty one where there is no ConfigMap. */

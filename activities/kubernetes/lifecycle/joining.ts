@@ -169,7 +169,7 @@ async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: strin
   return after?.metadata.labels[labels.initialized] === 'true' && initializationState(claim, after).initialized
 }
 
-/** Whether a claim is initialized already, as after Temporal was away. A Node that is not well since is the matter of whoever observes it. */
+/** Whether a claim was initialized before its lifecycle asked: nodes initialize while Temporal is away. Its Node may have become NotReady since. */
 function wasInitialized(claim: NodeClaim, node: Node | undefined): boolean {
   return node !== undefined && isTrue(claim.status.conditions, 'Initialized') && !hasLostNode(claim, node)
 }

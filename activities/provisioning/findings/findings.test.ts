@@ -228,6 +228,21 @@ describe('why pods wait', () => {
     expect((await stored()).classes.size).toBe(0)
   })
 
+  it('is tried again at growing distances where every write is refused, as without the right', async () => {
+    const { deps, pods } = await plannerThatSaid(waiting('a'))
+    let refused = 0
+    Object.assign(deps, { log: { warn: () => {} } })
+    vi.spyOn(deps.client, 'mergePatch').mockImplementation(async () => {
+      refused += 1
+      throw new ApiError(403, 'Forbidden', 'joiner-waiting-pods')
+    })
+    pods.length = 0
+    findings.passed(deps, pods, plan([]))
+    await passes(600_000)
+    expect(refused).toBeGreaterThan(9)
+    expect(refused).toBeLessThan(16)
+  })
+
   it('asks the scheduler once for pods that are alike', async () => {
     const { deps, pods, asked } = await plannerThatSaid(waiting('a'), waiting('b'), waiting('c', 2))
     expect(asked).toEqual([['default/a', 'default/c']])

@@ -48,6 +48,8 @@ export class Findings {
   #working: Promise<void> | undefined
   #endedAt = Number.NEGATIVE_INFINITY
   #writtenAt = Number.NEGATIVE_INFINITY
+  /** Writes that were refused in a row. */
+  #failures = 0
 
   constructor(now: () => number, registry: Registry) {
     this.#now = now
@@ -119,15 +121,15 @@ export class Findings {
       this.#timer = undefined
       const deps = this.#round
       if (deps === undefined) return
-      this.#working ??= this.#write(deps, false).then((outcome) => {
+      this.#working ??= this.#write(deps, false).finally(() => {
         this.#working = undefined
-        if (outcome === 'failed') this.#later(writeEveryMs)
+        if (this.#failures > 0) this.#later(Math.min(writeEveryMs * 2 ** (this.#failures - 1), stampEveryMs))
         else if (this.#found.classes.size > 0) this.#later(stampEveryMs)
       })
     }, dueAt - now).unref()
   }
 
-  async #write(deps: FindingsDeps, always: boolean): Promise<'done' | 'failed'> {
+  async #write(deps: FindingsDeps, always: boolean): Promise<void> {
     const { log } = deps
     try {
       this.#found = this.#look(deps)
@@ -136,14 +138,14 @@ export class Findings {
       // A process that stood still would write of pods that its successor has seen run, and the successor writes only what changes.
       const admit = async () => this.#fence?.checkIfStale()
       if (await this.#store.write(deps, this.#found, { atMs, always: always || isDue, admit })) this.#writtenAt = atMs
+      this.#failures = 0
     } catch (error) {
       this.#store.forget()
       // Its attempt ends by the fence's own signal.
-      if (error instanceof FenceLostError) return 'done'
+      if (error instanceof FenceLostError) return
+      this.#failures += 1
       log.warn({ err: error }, 'failed to store why pods wait, retrying')
-      return 'failed'
     }
-    return 'done'
   }
 
   #look(deps: FindingsDeps): WaitingPods {

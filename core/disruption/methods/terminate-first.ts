@@ -29,7 +29,7 @@ export interface Gated extends MethodContext {
   readonly isGateOn: boolean
 }
 
-/** Why a static pool gets no replacement: its limit, reservations that are full, by their ids, or a pool or class from which nothing is launched. */
+/** Why a static pool gets no replacement: its limit, that nothing can be launched from it now, or reservations that are full, by their ids. */
 export type Shortage = 'at limit' | 'not ready' | ReadonlySet<string>
 
 /** Returns why a static pool gets no more nodes; undefined when it gets one. Reservations count where the gate is on. */

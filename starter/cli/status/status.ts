@@ -6,6 +6,7 @@ import type { LoopReport, TemporalStatus } from '../../picture/from-temporal.ts'
 import {
   disruptionPauses,
   evaluations,
+  keptMs,
   lateLists,
   ofProcesses,
   prices,
@@ -24,8 +25,6 @@ import type { Finding } from '../../temporal/findings/finding.ts'
 import { readLeases } from '../shared/leases.ts'
 import { findingGroups, type Repairer, readRepairer } from '../shared/temporal-findings.ts'
 
-const limitMs = 8000
-
 /** What is read from the cluster rather than from Temporal. */
 export const statusParts = {
   /** Of Joiner's NodePools. */
@@ -33,11 +32,11 @@ export const statusParts = {
   /** Whether a process of Joiner repairs what is wrong in Temporal. */
   repairer: {
     what: 'Lease joiner-bridge',
-    limitMs,
+    limitMs: keptMs,
     read: ({ client, namespace, now }: Scene) => readRepairer(client, namespace, now),
   },
   /** Who does what only one process does. */
-  leases: { what: 'Leases', limitMs, read: ({ client, namespace }: Scene) => readLeases(client, namespace) },
+  leases: { what: 'Leases', limitMs: keptMs, read: ({ client, namespace }: Scene) => readLeases(client, namespace) },
   prices,
   provisioning: provisioningPauses,
   disruption: disruptionPauses,

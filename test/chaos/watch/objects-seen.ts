@@ -46,17 +46,19 @@ export function cpusOf(objects: Pick<ObjectStore, 'of'>, pool: string): number {
     }, 0)
 }
 
-function requestedCpu({ spec }: Json): number {
+/** How many vCPUs the pods of a NodeClaim request. */
+export function requestedCpu({ spec }: Json): number {
   const { resources } = (spec ?? {}) as { readonly resources?: { readonly requests?: { readonly cpu?: string } } }
   return vcpus(resources?.requests?.cpu ?? '0')
 }
 
 /** Returns a quantity in whole vCPUs or in thousandths as a number. */
-export function vcpus(quantity: string): number {
+function vcpus(quantity: string): number {
   return quantity.endsWith('m') ? Number.parseInt(quantity, 10) / 1000 : Number(quantity)
 }
 
-function cpuOf({ status }: Json): number | undefined {
+/** How many vCPUs a NodeClaim or a Node says it has. */
+export function cpuOf({ status }: Json): number | undefined {
   const { capacity } = (status ?? {}) as { readonly capacity?: { readonly cpu?: string } }
   return capacity?.cpu === undefined ? undefined : Number(capacity.cpu)
 }

@@ -15,7 +15,7 @@ import { Accounts } from './accounts.ts'
 import { Brakes } from './brakes.ts'
 import { Joins } from './joins.ts'
 import { isBarred, owningUids, poolOf, resolved } from './lost-vms.ts'
-import { type Condition, isGoing, isTrue, vcpus } from './objects-seen.ts'
+import { type Condition, cpuOf, isGoing, isTrue, requestedCpu } from './objects-seen.ts'
 import { Replacements } from './replacements.ts'
 import type { Wrong } from './wrong.ts'
 
@@ -25,14 +25,10 @@ interface PodSeen extends Json {
 }
 
 interface ClaimSeen extends Json {
-  readonly spec?: {
-    readonly terminationGracePeriod?: string
-    readonly resources?: { readonly requests: Readonly<Record<string, string>> }
-  }
+  readonly spec?: { readonly terminationGracePeriod?: string }
   readonly status?: {
     readonly conditions?: readonly Condition[]
     readonly nodeName?: string
-    readonly capacity?: Readonly<Record<string, string>>
   }
 }
 
@@ -202,9 +198,8 @@ export class Watch {
     // The plan may have been held to the limit before the launch.
     const launchedMs = this.#scene.nowMs - actMs
     const cpus = staying.reduce((sum, claim) => {
-      const { spec, status } = claim
-      const capacity = isTrue(claim, 'Launched', launchedMs) ? status?.capacity : undefined
-      return sum + vcpus(capacity?.['cpu'] ?? spec?.resources?.requests['cpu'] ?? '0')
+      const own = isTrue(claim, 'Launched', launchedMs) ? cpuOf(claim) : undefined
+      return sum + (own ?? requestedCpu(claim))
     }, 0)
     if (cpus > most) this.note('limit', `${pool} has ${cpus} vCPUs of ${most}`)
   }
