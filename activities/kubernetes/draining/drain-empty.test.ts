@@ -9,7 +9,7 @@ import {
   nodeJson,
   podJson,
 } from '../../../test/fakes/objects.ts'
-import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
 import { drainDue, drainEmpty } from './drain.ts'
 
@@ -100,6 +100,19 @@ describe('an empty node', () => {
     expect(await ended(drainEmpty(known.deps, ref))).toBe(false)
     expect(Date.now() - startMs).toBe(1000)
     expect(known.conditions()).not.toContain('VolumesDetached=True')
+  })
+
+  test('that takes longer than a second is counted once, by whichever drain ends first', async () => {
+    const { cluster, deps, drain, registry } = world(disrupted(60))
+    cluster.intercept(({ verb, path }) => {
+      const isSlow = verb === 'patch' && path.endsWith('/nodeclaims/a/status')
+      return isSlow ? new Promise((resolve) => setTimeout(resolve, 3000)) : undefined
+    })
+    expect(await ended(drainEmpty(deps, ref))).toBe(false)
+    expect(await ended(drain())).toEqual({ kind: 'drained', pods: 0 })
+    await pass(10_000)
+    const counted = await registry.getSingleMetric('karpenter_nodes_drained_total')?.get()
+    expect(counted?.values.map(({ value }) => value)).toEqual([1])
   })
 
   test.each([
