@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { inValues, newClaim, onDemand, plant, secretName, tagsOf, world } from '../../../test/fakes/launch-world.ts'
-import { at, claimJson, condition, goingClaim, nodeClassJson } from '../../../test/fakes/objects.ts'
+import { at, claimJson, condition, goingClaim, nodeClassJson, nodeJson } from '../../../test/fakes/objects.ts'
 import { ended, tellAhead, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
@@ -249,5 +249,69 @@ describe('a launch that is repeated after a crash', () => {
     })
     await launch(1, true)
     expect(cluster.object('secrets', secretName, 'kube-system')?.metadata.uid).not.toBe('old')
+  })
+})
+
+describe('the Node that an earlier VM of the claim left', () => {
+  const taints = [{ key: 'karpenter.sh/unregistered', effect: 'NoExecute' }]
+  const isGone = (known: ReturnType<typeof world>) => known.cluster.names('nodes').length === 0
+
+  const joined = nodeJson('a', { metadata: { labels: {}, finalizers: [], ownerReferences: [] }, spec: { taints } })
+
+  test.each([
+    ['joined', 60, joined],
+    ['joined within seconds, as a cloud of tests may', 0, joined],
+    ['was registered, which a restore of etcd took back from its NodeClaim', 60, nodeJson('a')],
+  ])('that was evicted before its launch was recorded goes before the next VM is made: it %s', async (_, ago, node) => {
+    const known = world(newClaim({ metadata: { creationTimestamp: at(-ago) } }))
+    known.cluster.put('nodes', node)
+    let wasGone: boolean | undefined
+    known.azure.carry = (request, effect) => {
+      if (request.startsWith('PUT virtualMachines')) wasGone = isGone(known)
+      return effect()
+    }
+    expect(await known.launch(1, true)).toMatchObject({ kind: 'launched' })
+    expect(wasGone).toBe(true)
+    expect(known.reported.map(({ message }) => message)).toContain(
+      'Node aks-a came from an earlier VM aks-a, which is gone, so it is deleted before the VM is made again',
+    )
+  })
+
+  test('is found by a read where the watch is late', async () => {
+    const known = world(newClaim({ metadata: { creationTimestamp: at(-60) } }))
+    known.cluster.lag()
+    known.cluster.put('nodes', nodeJson('a'))
+    await known.launch(1, true)
+    expect(isGone(known)).toBe(true)
+  })
+
+  test('is not asked for where no VM can have joined yet', async () => {
+    const { cluster, launch } = world()
+    const read: string[] = []
+    cluster.intercept(({ verb, path }) => {
+      if (verb === 'get') read.push(path)
+    })
+    await launch()
+    expect(read).not.toContain('/api/v1/nodes/aks-a')
+  })
+
+  test("stays where a VM came up since the look: it may be that VM's", async () => {
+    const known = world(newClaim({ metadata: { creationTimestamp: at(-60) } }))
+    known.cluster.put('nodes', nodeJson('a'))
+    known.cluster.intercept(({ verb, path }) => {
+      if (verb === 'get' && path === '/api/v1/nodes/aks-a') plant(known.azure, tagsOf('uid-a'))
+    })
+    await expect(known.launch(1, true)).rejects.toThrow('VM aks-a exists by now')
+    expect(isGone(known)).toBe(false)
+    expect(await known.launch(1, true)).toMatchObject({ kind: 'launched', instanceType: 'Standard_D8s_v5' })
+    expect(known.azure.writes).toEqual([])
+  })
+
+  test('of another NodeClaim stays', async () => {
+    const owner = { apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', name: 'b', uid: 'uid-b' }
+    const known = world(newClaim({ metadata: { creationTimestamp: at(-60) } }))
+    known.cluster.put('nodes', nodeJson('a', { metadata: { ownerReferences: [owner] } }))
+    await known.launch(1, true)
+    expect(isGone(known)).toBe(false)
   })
 })

@@ -3,6 +3,10 @@ import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import { limits } from '../../../core/node-claim/limits.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { labels } from '../../../core/requirements/labels.ts'
+import { updateNode } from '../../kubernetes/client/object-writes.ts'
+import { deleteNode, withoutFinalizer } from '../../kubernetes/draining/node-deletion.ts'
+import { subject } from '../../kubernetes/event-recorder.ts'
+import { readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import { launchPrice } from '../../node-overlays/pool-types.ts'
 import { type Attempted, armErrorCode, armErrorText, metricsErrorCode } from '../arm/azure-error.ts'
 import { failureFacts, LaunchBlocked } from '../arm/azure-failure.ts'
@@ -15,7 +19,7 @@ import type { AzureParts } from '../parts.ts'
 import { keepTurn, type LaunchTurnDeps } from '../refusals/launch-turn.ts'
 import { type BootstrapToken, createBootstrapToken, replaceBootstrapToken } from './bootstrap-token.ts'
 import type { InstanceKind } from './claim-instance.ts'
-import type { ClaimVmDeps } from './claim-vm.ts'
+import { type ClaimVmDeps, getVm } from './claim-vm.ts'
 import type { BackendPools } from './network-facts.ts'
 import { type RecordLaunchDeps, recordLaunch } from './record-launch.ts'
 import { vmName } from './virtual-machine.ts'
@@ -50,6 +54,9 @@ export interface InstanceMaker {
 /** Lifetime of a bootstrap token by the API server's clock, which judges it: a Node may join until then. An unused one goes when the claim ends. */
 const tokenMs = limits.registrationMs + 5 * 60_000
 
+/** No VM becomes a Node in less time from the creation of its NodeClaim on. */
+const soonestJoinMs = 10_000
+
 /** Makes VMs. */
 export function vmMaker(deps: PutVmDeps): InstanceMaker {
   const tokenEndMs = () => deps.serverTime.ofServer() + tokenMs
@@ -67,9 +74,33 @@ export function vmMaker(deps: PutVmDeps): InstanceMaker {
     make: async (input, token) => {
       const bootstrapToken =
         (await token) ?? (await replaceBootstrapToken(deps.client, input.claim.metadata.uid, tokenEndMs()))
+      await removeEarlierNode(deps, input.claim)
       return putVm(deps, { ...input, bootstrapToken })
     },
   }
+}
+
+/**
+ * Deletes the Node that an earlier VM of the claim left, one that Azure evicted before its launch was recorded. It would be registered at once, Ready by
+ * the heartbeats of the VM before, and the kubelet of the VM to come would take it up as it is. Nobody else deletes it, since a VM has its name.
+ * Errors: Azure has a VM of the name again, which may be the Node's.
+ */
+async function removeEarlierNode(deps: PutVmDeps, claim: NodeClaim): Promise<void> {
+  const { name, creationTimestamp } = claim.metadata
+  const called = vmName(name)
+  const ageMs = deps.now() - Date.parse(creationTimestamp)
+  if (ageMs >= 0 && ageMs < soonestJoinMs && deps.cache.nodes.get(called.toLowerCase()) === undefined) return
+  const node = await readNode(deps, claim)
+  if (node === undefined) return
+  // In this order: the VM that the Node came from is older than the Node.
+  if ((await getVm(deps, name)) !== undefined)
+    throw new Error(`VM ${called} exists by now, though it did not a moment ago; the next try looks at it`)
+  // One that was registered, before a restore of etcd took that back from its NodeClaim.
+  await updateNode(deps, node.metadata.name, ({ metadata }) => withoutFinalizer(metadata.finalizers))
+  await deleteNode(deps, node)
+  const message = `Node ${node.metadata.name} came from an earlier VM ${called}, which is gone, so it is deleted before the VM is made again`
+  deps.log.info({ nodeClaim: name, node: node.metadata.name }, 'deleted node of an earlier VM')
+  deps.events.record({ about: subject(claim), reason: 'GarbageCollected', message })
 }
 
 /** Makes the chosen VM and records it in the claim. A refusal about capacity is an outcome, and marks the offerings that it covers. */

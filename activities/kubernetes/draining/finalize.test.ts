@@ -5,7 +5,8 @@ import { at, claimJson, daemonJson, goingClaim, mirrorJson, nodeJson, podJson } 
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../client/answers.ts'
 import { ApiError } from '../client/api-error.ts'
-import { finalize, withoutFinalizer } from './finalize.ts'
+import { finalize } from './finalize.ts'
+import { withoutFinalizer } from './node-deletion.ts'
 
 useFakeTime()
 

@@ -3,7 +3,6 @@ import { heldNodeMs, heldNodeText, holdersOf, nodeDeleted } from '../../../core/
 import { owningClaim } from '../../../core/node-claim/node-owner.ts'
 import type { Node, NodeClaim, Pod } from '../../../core/objects.ts'
 import { isDaemonPod, isMirrorPod } from '../../../core/pods/pod-rules.ts'
-import { terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { inParallel } from '../../concurrency.ts'
 import { milestones } from '../../telemetry/milestones.ts'
@@ -18,7 +17,7 @@ import { liveNodes } from '../lifecycle/claim-nodes.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
 import type { Parts } from '../parts.ts'
 import { claimTerminated, type DrainRecordDeps, leavingReason, nodeTerminated, podLost } from './drain-record.ts'
-import { deleteNode, type NodeDeletionDeps } from './node-deletion.ts'
+import { deleteNode, type NodeDeletionDeps, withoutFinalizer } from './node-deletion.ts'
 
 export type FinalizeDeps = DrainRecordDeps & NodeDeletionDeps & Pick<Parts, 'log'>
 
@@ -142,11 +141,4 @@ async function currentNode(deps: FinalizeDeps, { metadata }: Node): Promise<Node
   const json = await getIfAny(deps.client, resourcePath('nodes', metadata.name))
   const current = json && decodeNode(json)
   return current?.metadata.uid === metadata.uid ? current : undefined
-}
-
-/** Returns the patch that removes the finalizer; undefined where there is none. */
-export function withoutFinalizer(finalizers: readonly string[]) {
-  return finalizers.includes(terminationFinalizer)
-    ? { metadata: { finalizers: finalizers.filter((one) => one !== terminationFinalizer) } }
-    : undefined
 }

@@ -39,3 +39,10 @@ export async function beginNodeDeletion(deps: NodeDeletionDeps, node: Node): Pro
 export async function deleteNode(deps: NodeDeletionDeps, { metadata: { name, uid } }: Node): Promise<boolean> {
   return deps.client.delete(resourcePath('nodes', name), { uid }).then(() => false, expecting(isGoneOrOther, true))
 }
+
+/** Returns the patch that removes the finalizer; undefined where there is none. */
+export function withoutFinalizer(finalizers: readonly string[]) {
+  return finalizers.includes(terminationFinalizer)
+    ? { metadata: { finalizers: finalizers.filter((one) => one !== terminationFinalizer) } }
+    : undefined
+}
