@@ -271,6 +271,21 @@ describe('deleting the candidates of a command', () => {
     expect(await ended(work)).toEqual({ kind: 'deleted' })
   })
 
+  test('that a restore of etcd took back is noticed, and the next attempt deletes it again', async () => {
+    const { cluster, deletes } = world()
+    const work = deletes(workOn(['a', 'b'])).catch((error: unknown) => error)
+    await pass(1000)
+    cluster.remove('nodeclaims', 'b')
+    candidate(cluster, 'b')
+    expect(stateOf(cluster, ['a', 'b'])).toEqual({ a: 'going', b: untouched })
+    expect(String(await ended(work, 60_000))).toContain('NodeClaim b: its deletion was taken back')
+    const again = deletes(workOn(['a', 'b']), 2)
+    await pass(1000)
+    expect(stateOf(cluster, ['a', 'b'])).toEqual({ a: 'going', b: 'going' })
+    for (const name of ['a', 'b']) cluster.remove('nodeclaims', name)
+    expect(await ended(again)).toEqual({ kind: 'deleted' })
+  })
+
   test('makes the replacements ordinary nodes, and keeps them', async () => {
     const { cluster, deletes, lifecyclesEnd } = world()
     replacement(cluster, 'new')

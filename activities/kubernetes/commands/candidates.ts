@@ -8,7 +8,7 @@ import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { type Pauses, pauseText } from '../../../core/pauses/pauses.ts'
 import { hasDoNotDisrupt, isActive, isReschedulable, podName } from '../../../core/pods/pod-rules.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
-import { pauseOf } from '../../abortable-wait.ts'
+import { pauseOf, untilDeadline } from '../../abortable-wait.ts'
 import { activityScope } from '../../activity-context.ts'
 import { claimTopic } from '../cache/change-feed.ts'
 import { cachedClaim, liveClaim } from '../client/object-writes.ts'
@@ -22,6 +22,9 @@ import { livePodsOn } from '../lifecycle/live-pods.ts'
 import type { Parts } from '../parts.ts'
 import { type PauseDeps, readPauses } from '../pauses/pauses.ts'
 import { type CommandObjectsDeps, releaseCandidate, releaseReplacement, stampOf } from './command-objects.ts'
+
+/** Interval of looks at candidates whose deletion the watch does not show. */
+const lookMs = 30_000
 
 export type CandidatesDeps = CommandObjectsDeps &
   PauseDeps &
@@ -209,20 +212,25 @@ function publishDisruption(deps: CandidatesDeps, claim: NodeClaim): void {
   }
 }
 
+/** Errors: a candidate is not being deleted any more, though the command goes by it: the next attempt judges it anew. */
 async function untilGone(
   deps: CandidatesDeps,
   { commandId, candidates }: CommandWork,
   signal: AbortSignal,
 ): Promise<void> {
-  const isSettled = (ref: ClaimRef) => {
-    const claim = cachedClaim(deps, ref)
-    return claim === undefined || (claim.metadata.deletionTimestamp === undefined && stampOf(claim) !== commandId)
-  }
-  await deps.cache.waitFor(
-    candidates.map(({ name }) => claimTopic(name)),
-    () => (candidates.every(isSettled) ? true : undefined),
-    signal,
-  )
+  const stays = (claim: NodeClaim | undefined) => claim !== undefined && claim.metadata.deletionTimestamp === undefined
+  const isSettled = (claim: NodeClaim | undefined) =>
+    claim === undefined || (stays(claim) && stampOf(claim) !== commandId)
+  const topics = candidates.map(({ name }) => claimTopic(name))
+  const look = () => (candidates.every((ref) => isSettled(cachedClaim(deps, ref))) ? true : undefined)
+  while ((await untilDeadline(lookMs, signal, (both) => deps.cache.waitFor(topics, look, both))) === 'timeout')
+    for (const ref of candidates.filter((one) => stays(cachedClaim(deps, one)))) {
+      const claim = await liveClaim(deps, ref)
+      if (stays(claim) && !isSettled(claim))
+        throw new Error(
+          `NodeClaim ${ref.name}: its deletion was taken back, as a restore of etcd does; the command looks at it again`,
+        )
+    }
 }
 
 /** Counts savings. Each pool of a command gets the share of its nodes. */
