@@ -80,11 +80,11 @@ it.each([
 )
 
 it.each([
-  [400_000, '400 s ahead'],
-  [-61_400, '61 s behind'],
-  [2 * 3_600_000 + 90_000, '2 h 1 min ahead'],
-  [-31 * 86_400_000, '31 d 0 h behind'],
-  [365 * 86_400_000 + 7_200_000, '365 d 2 h ahead'],
+  [400_000, "400 s ahead of the API server's"],
+  [-61_400, "61 s behind the API server's"],
+  [2 * 3_600_000 + 90_000, "2 h 1 min ahead of the API server's"],
+  [-31 * 86_400_000, "31 d 0 h behind the API server's"],
+  [365 * 86_400_000 + 7_200_000, "365 d 2 h ahead of the API server's"],
 ])('%i ms are %s', (offMs, text) => {
   expect(offText(offMs)).toBe(text)
 })

@@ -299,6 +299,6 @@ function imageIn(text: string): string {
 /** Returns what helps where the authority that hands out tokens is not reached, which MSAL names by these codes; undefined: it was reached. */
 export function loginRemedy(text: string): string | undefined {
   return /endpoints_resolution_error|openid_config_error|network_error/.test(text)
-    ? "check the network from here to AZURE_AUTHORITY_HOST (https://login.microsoftonline.com unless it is set): what hands out Azure's tokens is not reached"
+    ? "check the network from here to AZURE_AUTHORITY_HOST (https://login.microsoftonline.com unless it is set): what hands out Azure's tokens is not reached, or its certificate is not valid by this machine's clock (date -u)"
     : undefined
 }

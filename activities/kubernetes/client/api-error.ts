@@ -1,3 +1,5 @@
+import { timeText } from '../../../core/values/time.ts'
+
 /** An answer of the API server that is not 2xx. `code` is the HTTP status, `reason` Kubernetes' word for it. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
@@ -49,6 +51,16 @@ export function isGone(error: unknown): boolean {
 /** Returns whether a PodDisruptionBudget forbids an eviction now, or a request was throttled. */
 export function isTooManyRequests(error: unknown): boolean {
   return error instanceof ApiError && error.code === 429
+}
+
+/** OpenSSL's codes of certificates that this machine's clock says are not valid yet, or any more. */
+const outOfTime: ReadonlySet<unknown> = new Set(['CERT_NOT_YET_VALID', 'CERT_HAS_EXPIRED'])
+
+/** Has the error of a certificate that is out of time name the clock that says so: mostly that is wrong, and by no answer can it be compared. */
+export function namingClock(error: unknown): unknown {
+  if (error instanceof Error && 'code' in error && outOfTime.has(error.code))
+    error.message += ` by this machine's clock, ${timeText(Date.now())}; if that is wrong, set it by NTP: timedatectl set-ntp true; chronyc makestep; else renew the API server's certificate`
+  return error
 }
 
 const places = new WeakMap<object, string>()

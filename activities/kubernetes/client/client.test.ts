@@ -1,7 +1,9 @@
 import { createServer, type Server } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { Agent, DecoratorHandler, type Dispatcher } from 'undici'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { Authority } from '../../../deploy/local/authority.ts'
 import { KubernetesClient } from './client.ts'
 
 const MiB = 2 ** 20
@@ -12,10 +14,14 @@ afterEach(async () => {
 })
 
 async function clientOf(server: Server, connect: () => Dispatcher = () => new Agent()): Promise<KubernetesClient> {
+  return clientAt('http', server, connect)
+}
+
+async function clientAt(scheme: string, server: Server, connect: () => Dispatcher): Promise<KubernetesClient> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const client = new KubernetesClient({
-    server: `http://127.0.0.1:${port}`,
+    server: `${scheme}://127.0.0.1:${port}`,
     connect,
     token: () => '',
   })
@@ -52,6 +58,26 @@ async function read(client: KubernetesClient): Promise<readonly (readonly string
   }
   return pages
 }
+
+test("a certificate that is out of time names this machine's clock, which may be what is wrong", async () => {
+  const ca = await Authority.create('CN=ca')
+  const names = ['127.0.0.1']
+  const issued = await ca.issue({
+    subject: 'CN=api',
+    usages: ['serverAuth'],
+    names,
+    notAfter: new Date(Date.now() - 1000),
+  })
+  const connect = () => new Agent({ connect: { ca: ca.cert } })
+  const client = await clientAt(
+    'https',
+    createSecureServer(issued, (_, response) => response.end('{}')),
+    connect,
+  )
+  await expect(client.get('/version')).rejects.toThrow(
+    /^certificate has expired by this machine's clock, 20.{18}; if that is wrong, set it by NTP: timedatectl/,
+  )
+})
 
 test('a list of small objects is read 500 at a time', async () => {
   const limits: number[] = []

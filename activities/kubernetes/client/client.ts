@@ -13,7 +13,7 @@ import {
   type ReadOptions,
   type WatchEvent,
 } from './answers.ts'
-import { ApiError, placed } from './api-error.ts'
+import { ApiError, namingClock, placed } from './api-error.ts'
 import { type Connection, readConnection } from './client-config.ts'
 import type { Operation } from './json-patch.ts'
 import type { KubeconfigSource } from './kubeconfig.ts'
@@ -368,7 +368,7 @@ export class KubernetesClient {
       signal: AbortSignal.any([...(options.signal ? [options.signal] : []), late.signal]),
     })
       .catch((error: unknown) => {
-        throw this.#placed(error)
+        throw this.#placed(namingClock(error))
       })
       .finally(() => clearTimeout(timer))
     // Such errors may be those of what stands before the API server.

@@ -55,7 +55,7 @@ test.each<[string, () => Promise<Json>, string, string]>([
     'are wrong',
     async () => leaseOf(31 * 86_400),
     'fail',
-    'the clock of joiner-planner-0/7 (joiner-bridge) is 31 d 0 h ahead, that of joiner-planner-0/7 (joiner-planner) is 31 d 0 h ahead',
+    "the clock of joiner-planner-0/7 (joiner-bridge) is 31 d 0 h ahead of the API server's, that of joiner-planner-0/7 (joiner-planner) is 31 d 0 h ahead of the API server's",
   ],
   ['are behind', async () => leaseOf(-90), 'fail', '(joiner-bridge) is 90 s behind'],
   ['have nobody who leads', async () => ({ metadata: {}, spec: { holderIdentity: '' } }), 'ok', 'ARM agrees'],

@@ -75,7 +75,7 @@ async function leadersClocks(kubernetes: DoctorContext['kubernetes'], namespace:
   const also = unread.length === 0 ? '' : `; who holds ${unread.join(', ')} may not be read from here`
   if (wrong.length === 0) return ok(known.length === 0 ? also.slice(2) : `the clocks of Joiner's leaders agree${also}`)
   const off = wrong.map(({ lease, holder, offMs = 0 }) => `${holder} (${lease}) is ${offText(offMs)}`)
-  return fail(`the clock of ${off.join(', that of ')} of the API server's: ${withheld}${also}`, [
+  return fail(`the clock of ${off.join(', that of ')}: ${withheld}${also}`, [
     'set the clock of its machine by NTP: kubectl get pods --namespace joiner --output wide names it; timedatectl set-ntp true; chronyc makestep',
   ])
 }

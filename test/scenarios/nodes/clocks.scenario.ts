@@ -2,6 +2,7 @@
 import { timeText } from '../../../core/values/time.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import { type Seen, World } from '../../world.ts'
+import { lookAgain } from '../look-again.ts'
 import { afterAll, beforeAll, expect, fastTest } from '../scenario.ts'
 
 let world: World
@@ -45,16 +46,6 @@ async function told(): Promise<{ readonly wrong: number; readonly right: number 
   return { wrong: count('Until it is right no node expires'), right: count("agrees with the API server's again") }
 }
 
-/** Has each lifecycle look at its NodeClaim now, and waits until they have. */
-async function look(): Promise<void> {
-  const running = await world.lifecycles("ExecutionStatus = 'Running'")
-  for (const { id } of running) await world.temporal.workflow.getHandle(id).signal('observeAgain', 'a test')
-  await world.until('each lifecycle has looked', async () => {
-    const after = new Map((await world.lifecycles()).map(({ id, events }) => [id, events]))
-    return running.every(({ id, events }) => (after.get(id) ?? 0) > events)
-  })
-}
-
 async function sicken(claim: Seen): Promise<void> {
   const time = timeText(Date.now())
   const said = { reason: 'Test', message: '', lastHeartbeatTime: time, lastTransitionTime: time }
@@ -77,7 +68,7 @@ for (const [process, days] of rows)
       if (first !== undefined) await sicken(first)
       world.servers.setClock?.(process, days * dayMs)
       await world.until('it is told', async () => (await told()).wrong === before.wrong + 1)
-      await look()
+      await lookAgain(world)
       const replicas = nodes.length + 1
       await world.scale('lasting', replicas)
       await world.until('another pod runs', async () => (await world.running('lasting')) === replicas)
@@ -107,7 +98,7 @@ fastTest('processes that start with a clock a year ahead end no node, and make o
   const replicas = nodes.length + 1
   await world.scale('lasting', replicas)
   await world.until('another pod runs', async () => (await world.running('lasting')) === replicas)
-  await look()
+  await lookAgain(world)
   expect(await uids('lasting')).toEqual(expect.arrayContaining([...nodes]))
   expect(await isGoing('lasting')).toBe(false)
   for (const process of processes) world.servers.setClock?.(process, 0)
@@ -122,7 +113,7 @@ for (const days of [365, -31])
       const [uid] = await uids('brief')
       world.servers.setClock?.('joiner', days * dayMs)
       await wait(20 * minute)
-      await look()
+      await lookAgain(world)
       expect(await uids('brief')).toEqual([uid])
       expect(await isGoing('brief')).toBe(false)
       world.servers.setClock?.('joiner', 0)
