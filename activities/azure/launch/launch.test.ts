@@ -307,10 +307,22 @@ describe('the Node that an earlier VM of the claim left', () => {
     expect(known.azure.writes).toEqual([])
   })
 
-  test('of another NodeClaim stays', async () => {
-    const owner = { apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', name: 'b', uid: 'uid-b' }
+  test.each([
+    [
+      'of another NodeClaim',
+      {
+        metadata: {
+          ownerReferences: [{ apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', name: 'b', uid: 'uid-b' }],
+        },
+      },
+    ],
+    [
+      'of a VM in another resource group',
+      { spec: { providerID: 'azure:///subscriptions/s/resourceGroups/other/providers/x/virtualMachines/aks-a' } },
+    ],
+  ])('%s stays', async (_, node) => {
     const known = world(newClaim({ metadata: { creationTimestamp: at(-60) } }))
-    known.cluster.put('nodes', nodeJson('a', { metadata: { ownerReferences: [owner] } }))
+    known.cluster.put('nodes', nodeJson('a', node))
     await known.launch(1, true)
     expect(isGone(known)).toBe(false)
   })

@@ -22,7 +22,7 @@ import type { InstanceKind } from './claim-instance.ts'
 import { type ClaimVmDeps, getVm } from './claim-vm.ts'
 import type { BackendPools } from './network-facts.ts'
 import { type RecordLaunchDeps, recordLaunch } from './record-launch.ts'
-import { vmName } from './virtual-machine.ts'
+import { providerId, vmName } from './virtual-machine.ts'
 import { type MakeInput, nodeRequest, vmRequest } from './vm-request.ts'
 
 export type PutVmDeps = RecordLaunchDeps &
@@ -91,7 +91,7 @@ async function removeEarlierNode(deps: PutVmDeps, claim: NodeClaim): Promise<voi
   const ageMs = deps.now() - Date.parse(creationTimestamp)
   if (ageMs >= 0 && ageMs < soonestJoinMs && deps.cache.nodes.get(called.toLowerCase()) === undefined) return
   const node = await readNode(deps, claim)
-  if (node === undefined) return
+  if (node?.providerId?.toLowerCase() !== providerId(deps.config, name).toLowerCase()) return
   // In this order: the VM that the Node came from is older than the Node.
   if ((await getVm(deps, name)) !== undefined)
     throw new Error(`VM ${called} exists by now, though it did not a moment ago; the next try looks at it`)
