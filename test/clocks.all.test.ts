@@ -1,4 +1,5 @@
 // Processes whose machines' clocks are wrong, for all that they run: their TLS as well. Each role in turn; more of it is in scenarios/nodes/clocks.scenario.ts.
+import { X509Certificate } from 'node:crypto'
 import { globSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -89,5 +90,24 @@ test.each([900, -60])(
     const replicas = (await world.list('nodeclaims')).length + 1
     await world.scale('inflate', replicas)
     await world.until('another pod runs', async () => (await world.running()) === replicas)
+  },
+)
+
+test.each([365, -31, 0])(
+  'the conversion webhook of a machine %i days off has a certificate that the API server takes',
+  async (days) => {
+    const secret = '/api/v1/namespaces/joiner/secrets/joiner-conversion'
+    await restart('joiner-conversion', days)
+    // As an installation has it at first.
+    await world.operator.api('PATCH', secret, { data: { 'tls.crt': null } })
+    const made = await world.until('a certificate is made', async () => {
+      const { data } = await world.operator.api<{ data: Readonly<Record<string, string>> }>('GET', secret)
+      return data['tls.crt']
+    })
+    const { validFromDate } = new X509Certificate(Buffer.from(made, 'base64'))
+    expect(Math.round((Date.now() - validFromDate.getTime()) / 3_600_000)).toBe(1)
+    await world.until('an old version is read', () =>
+      world.operator.api('GET', '/apis/karpenter.sh/v1beta1/nodepools').catch(() => undefined),
+    )
   },
 )

@@ -1,14 +1,15 @@
 import type { Logger } from 'pino'
-import { collectDefaultMetrics } from 'prom-client'
+import { collectDefaultMetrics, register } from 'prom-client'
 import { whenAborted } from '../activities/abortable-wait.ts'
 import type { KubernetesClient } from '../activities/kubernetes/client/client.ts'
 import { mayWriteCrds } from '../activities/kubernetes/client/installation.ts'
+import type { ServerTime } from '../activities/kubernetes/client/server-time.ts'
 import type { ConversionConfig } from '../api/config.ts'
 import type { Installation } from '../core/installation.ts'
 import { reportBuild } from './build-info.ts'
 import { ConversionService } from './conversion/conversion-service.ts'
 import { installed, untilOwned } from './identity.ts'
-import { loadClient } from './kubernetes-client.ts'
+import { loadClient, serverTimeOf } from './kubernetes-client.ts'
 import { Readiness } from './readiness.ts'
 import { closeQuietly, startHealthServer } from './telemetry/health-server.ts'
 import { metricsText } from './telemetry/metrics-text.ts'
@@ -20,12 +21,14 @@ export const converting = 'the conversion webhook'
 export function startConversion({
   config,
   kubernetes,
+  serverTime,
   own,
   log,
   onServing,
 }: {
   readonly config: Pick<ConversionConfig, 'JOINER_NAMESPACE' | 'JOINER_CONVERSION_PORT'>
   readonly kubernetes: KubernetesClient
+  readonly serverTime: ServerTime
   readonly own: Installation
   readonly log: Logger
   readonly onServing: () => void
@@ -35,7 +38,8 @@ export function startConversion({
     namespace: config.JOINER_NAMESPACE,
     port: config.JOINER_CONVERSION_PORT,
     log,
-    now: () => Date.now(),
+    // The API server judges the certificate.
+    now: () => serverTime.now(),
     onServing,
     mayWrite: (crd) => mayWriteCrds(kubernetes, crd, own),
   })
@@ -65,7 +69,8 @@ export async function runConversion({
     metrics: () => metricsText({ gauges: [], log }),
   })
   log.info({ address: health.address, roles: ['conversion'] }, 'serving health and metrics at all addresses')
-  const kubernetes = await loadClient(config.KUBECONFIG, log)
+  const serverTime = serverTimeOf(log, register)
+  const kubernetes = await loadClient(config.KUBECONFIG, log, { serverTime })
   const ownership = {
     kubernetes,
     release: config.JOINER_RELEASE,
@@ -77,7 +82,14 @@ export async function runConversion({
   try {
     const own = await untilOwned({ ownership, readiness, log, signal })
     if (own === undefined) return
-    conversion = startConversion({ config, kubernetes, own, log, onServing: () => readiness.has(converting) })
+    conversion = startConversion({
+      config,
+      kubernetes,
+      serverTime,
+      own,
+      log,
+      onServing: () => readiness.has(converting),
+    })
     await whenAborted(signal)
   } finally {
     await conversion?.stop()

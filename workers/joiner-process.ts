@@ -113,7 +113,14 @@ export async function runJoiner({ config, settings, log, signal, temporal, traci
     if (own === undefined) return
     // It comes before all that may have to be waited for: while nobody converts, old manifests cannot be read or applied.
     if (roles.has('conversion'))
-      conversion = startConversion({ config, kubernetes, own, log, onServing: () => readiness.has(converting) })
+      conversion = startConversion({
+        config,
+        kubernetes,
+        serverTime,
+        own,
+        log,
+        onServing: () => readiness.has(converting),
+      })
     const link = await linking
     isTemporalReachable = link !== undefined
     if (link !== undefined)

@@ -116,12 +116,16 @@ export async function makeCertificate(names: readonly string[], now: Date): Prom
   }
 }
 
-/** Whether a certificate is to be made again: it ends soon, lacks a name, or cannot be read at all. */
+/** Whether a certificate is to be made again: it ends soon, begins later (a wrong clock made it), lacks a name, or cannot be read at all. */
 export function isDue(pem: string, names: readonly string[], now: Date): boolean {
   try {
-    const { validToDate, subjectAltName = '' } = new X509Certificate(pem)
+    const { validFromDate, validToDate, subjectAltName = '' } = new X509Certificate(pem)
     const served = new Set(subjectAltName.split(', '))
-    return validToDate.getTime() - now.getTime() < renewBeforeMs || !names.every((name) => served.has(`DNS:${name}`))
+    return (
+      validFromDate > now ||
+      validToDate.getTime() - now.getTime() < renewBeforeMs ||
+      !names.every((name) => served.has(`DNS:${name}`))
+    )
   } catch {
     return true
   }

@@ -38,11 +38,17 @@ describe("the webhook's certificate", () => {
     }
   })
 
-  it('is due two months before it ends, for another name, and when it is spoilt', async () => {
+  it('is due before it begins, two months before it ends, for another name, and when it is spoilt', async () => {
     const now = new Date('2026-01-01T00:00:00Z')
     const { cert } = await makeCertificate([name], now)
     const after = (days: number) => new Date(now.getTime() + days * day)
-    expect([0, 304, 306, 400].map((days) => isDue(cert, [name], after(days)))).toEqual([false, false, true, true])
+    expect([-1, 0, 304, 306, 400].map((days) => isDue(cert, [name], after(days)))).toEqual([
+      true,
+      false,
+      false,
+      true,
+      true,
+    ])
     expect(isDue(cert, [name, 'other'], now)).toBe(true)
     expect(isDue('spoilt', [name], now)).toBe(true)
   })
