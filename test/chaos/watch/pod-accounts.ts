@@ -87,8 +87,9 @@ export class PodAccounts {
     }
   }
 
-  #ofPlanned(pod: Json, { plannedOn }: WaitingReport): readonly Untruth[] {
-    const place = plannedOn?.split(' ').at(-1)
+  #ofPlanned(pod: Json, { plannedOn, finding }: WaitingReport): readonly Untruth[] {
+    // Of pods that several nodes are made for, the finding names one.
+    const place = plannedOn?.split(' ').at(-1) ?? /NodeClaim (\S+)/.exec(finding ?? '')?.[1]
     const claim = this.#objects('nodeclaims').find((one) => metaOf(one).name === place)
     const isThere = claim !== undefined || this.#objects('nodes').some((one) => metaOf(one).name === place)
     if (place !== undefined && !isThere)
