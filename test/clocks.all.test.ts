@@ -2,14 +2,14 @@
 import { X509Certificate } from 'node:crypto'
 import { globSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { resolvePackaged } from '../deploy/local/debian/packages.ts'
 import { deployment, nodeClass, nodePool } from './applied-objects.ts'
 import { lookAgain } from './scenarios/look-again.ts'
 import { World } from './world.ts'
 
 const processes = ['joiner', 'joiner-azure', 'joiner-planner']
-const wrong = 'Until it is right no node expires'
+const wrong = 'By it no node expires'
 
 let world: World
 let library = ''
@@ -39,10 +39,19 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop())
 
+/** Processes whose clock a test has set. */
+const set = new Set<string>()
+
+afterEach(async () => {
+  for (const process of set) await restart(process, 0)
+})
+
 /** Starts a process again, on a machine whose clock is off by so many days. */
 async function restart(process: string, days: number): Promise<void> {
   const off = `${days < 0 ? '' : '+'}${days}d`
   const settings = { LD_PRELOAD: library, FAKETIME: off, FAKETIME_DONT_FAKE_MONOTONIC: '1' }
+  if (days === 0) set.delete(process)
+  else set.add(process)
   await world.crash(process)
   const spec = world.installation.apartSpecs(days === 0 ? {} : settings).find(({ name }) => name === process)
   if (spec === undefined) throw new Error(`there is no process ${process}`)
@@ -75,7 +84,6 @@ for (const process of processes)
       const off = (await world.metrics(process))['joiner_clock_off_seconds'] ?? 0
       expect(Math.round(off / 86_400)).toBe(days)
       expect(await told(wrong)).toHaveLength(linesBefore + 1)
-      await restart(process, 0)
     },
   )
 
@@ -93,7 +101,7 @@ test.each([900, -60])(
   },
 )
 
-test.each([365, -31, 0])(
+test.each([365, -31])(
   'the conversion webhook of a machine %i days off has a certificate that the API server takes',
   async (days) => {
     const secret = '/api/v1/namespaces/joiner/secrets/joiner-conversion'

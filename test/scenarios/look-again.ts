@@ -7,7 +7,7 @@ export async function lookAgain(world: World): Promise<void> {
     const life = world.temporal.workflow.getHandle(id)
     const before = (await life.describe()).historyLength
     await life.signal('observeAgain', 'a test')
-    // More than the signal and the task that it schedules.
-    await world.until(`${id} has looked`, async () => (await life.describe()).historyLength > before + 2)
+    // More than the signal, and the task that is scheduled and started: the look is in it.
+    await world.until(`${id} has looked`, async () => (await life.describe()).historyLength > before + 3)
   }
 }

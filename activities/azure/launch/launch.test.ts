@@ -285,6 +285,35 @@ describe('the Node that an earlier VM of the claim left', () => {
     expect(isGone(known)).toBe(true)
   })
 
+  test('that finalizers of others hold is waited for: no VM is made that would take it up', async () => {
+    const known = world(newClaim({ metadata: { creationTimestamp: at(-60) } }))
+    known.cluster.put('nodes', nodeJson('a', { metadata: { finalizers: ['example.com/mine'], ownerReferences: [] } }))
+    await expect(known.launch(1, true)).rejects.toThrow('metadata.finalizers still has example.com/mine')
+    expect(known.azure.writes).toEqual([])
+  })
+
+  test('keeps its name to another Node, which keeps its finalizer', async () => {
+    const known = world(newClaim({ metadata: { creationTimestamp: at(-60) } }))
+    known.cluster.put('nodes', nodeJson('a'))
+    const end = known.cluster.intercept(({ verb, path }) => {
+      if (verb !== 'get' || path !== '/api/v1/nodes/aks-a') return
+      end()
+      setTimeout(() => {
+        known.cluster.remove('nodes', 'aks-a')
+        known.cluster.put('nodes', nodeJson('a', { metadata: { uid: 'another' } }))
+      }, 0)
+    })
+    known.azure.carry = async (_, effect) => {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      return effect()
+    }
+    await known.launch(1, true)
+    expect(known.cluster.object('nodes', 'aks-a')?.metadata).toMatchObject({
+      uid: 'another',
+      finalizers: ['karpenter.sh/termination'],
+    })
+  })
+
   test('is not asked for where no VM can have joined yet', async () => {
     const { cluster, launch } = world()
     const read: string[] = []

@@ -83,21 +83,27 @@ export function vmMaker(deps: PutVmDeps): InstanceMaker {
 /**
  * Deletes the Node that an earlier VM of the claim left, one that Azure evicted before its launch was recorded. It would be registered at once, Ready by
  * the heartbeats of the VM before, and the kubelet of the VM to come would take it up as it is. Nobody else deletes it, since a VM has its name.
- * Errors: Azure has a VM of the name again, which may be the Node's.
+ * Errors: Azure has a VM of the name again, which may be the Node's; finalizers of others hold the Node.
  */
 async function removeEarlierNode(deps: PutVmDeps, claim: NodeClaim): Promise<void> {
   const { name, creationTimestamp } = claim.metadata
   const called = vmName(name)
-  const ageMs = deps.now() - Date.parse(creationTimestamp)
-  if (ageMs >= 0 && ageMs < soonestJoinMs && deps.cache.nodes.get(called.toLowerCase()) === undefined) return
+  const ageMs = deps.serverTime.ofServer() - Date.parse(creationTimestamp)
+  if (ageMs < soonestJoinMs && deps.cache.nodes.get(called.toLowerCase()) === undefined) return
   const node = await readNode(deps, claim)
   if (node?.providerId?.toLowerCase() !== providerId(deps.config, name).toLowerCase()) return
   // In this order: the VM that the Node came from is older than the Node.
-  if ((await getVm(deps, name)) !== undefined)
-    throw new Error(`VM ${called} exists by now, though it did not a moment ago; the next try looks at it`)
+  if ((await getVm(deps, name)) !== undefined) throw existsByNow(`VM ${called}`)
   // One that was registered, before a restore of etcd took that back from its NodeClaim.
-  await updateNode(deps, node.metadata.name, ({ metadata }) => withoutFinalizer(metadata.finalizers))
-  await deleteNode(deps, node)
+  await updateNode(deps, node.metadata.name, ({ metadata }) =>
+    metadata.uid === node.metadata.uid ? withoutFinalizer(metadata.finalizers) : undefined,
+  )
+  if (await deleteNode(deps, node)) return
+  const left = await readNode(deps, claim)
+  if (left?.metadata.uid === node.metadata.uid)
+    throw new Error(
+      `Node ${node.metadata.name} of an earlier VM is being deleted, and metadata.finalizers still has ${left.metadata.finalizers.join(', ').slice(0, 300)}; whoever set that has to remove it, then the VM is made again`,
+    )
   const message = `Node ${node.metadata.name} came from an earlier VM ${called}, which is gone, so it is deleted before the VM is made again`
   deps.log.info({ nodeClaim: name, node: node.metadata.name }, 'deleted node of an earlier VM')
   deps.events.record({ about: subject(claim), reason: 'GarbageCollected', message })
@@ -154,6 +160,9 @@ export async function makeInstance(
   return outcome
 }
 
+const existsByNow = (called: string) =>
+  new Error(`${called} exists by now, though it did not a moment ago; the next try looks at it`)
+
 /** Whether Azure refused a PUT because what it would make is there. */
 const isThereAlready = (error: unknown) => error instanceof RestError && error.statusCode === 412
 
@@ -204,7 +213,7 @@ async function refused(
   const { claim, chosen, attempt } = input
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
   if (isThereAlready(error)) {
-    throw new Error(`${input.called} exists by now, though it did not a moment ago; the next try looks at it`)
+    throw existsByNow(input.called)
   }
   const attempted = attemptedBy(chosen)
   if (!(error instanceof RestError)) throw error

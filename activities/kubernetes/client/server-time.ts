@@ -70,7 +70,7 @@ export class ServerTime {
     if (!isWrong) return this.#log.info({ seconds }, "the clock of this machine agrees with the API server's again")
     this.#log.error(
       { seconds },
-      `the clock of this machine is ${offText(offMs)}, whose time is used. Until it is right no node expires and none is repaired; set it by NTP: timedatectl set-ntp true; chronyc makestep`,
+      `the clock of this machine is ${offText(offMs)}, whose time is used. By it no node expires and none is repaired; set it by NTP: timedatectl set-ntp true; chronyc makestep`,
     )
   }
 }

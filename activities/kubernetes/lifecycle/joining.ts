@@ -72,7 +72,7 @@ export interface Joined {
   readonly claim: NodeClaim
 }
 
-/** Registers a claim's own Node (`claimNode` says which it is): both objects say so then. Done already changes nothing. */
+/** Registers a claim's own Node (`claimNode` says which it is): both objects say so then. Done already changes nothing. Errors: the Node is gone. */
 export async function register(deps: JoiningDeps, { node, claim }: Joined): Promise<RegistrationOutcome> {
   const nodeName = node.metadata.name
   const isInitialized = await registerNode(deps, claim, nodeName)
@@ -132,7 +132,7 @@ function timeoutMessage(deps: JoiningDeps, ref: ClaimRef, limitMs: number): stri
 
 /**
  * Writes what registration changes on the Node. A Node that can take pods by then is marked as initialized in the same request. Returns whether it
- * was.
+ * was. Errors: the Node is gone.
  */
 async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: string): Promise<boolean> {
   const after = await updateNode(deps, nodeName, (node) => {
@@ -166,7 +166,10 @@ async function registerNode(deps: JoiningDeps, claim: NodeClaim, nodeName: strin
       spec: { taints },
     }
   })
-  return after?.metadata.labels[labels.initialized] === 'true' && initializationState(claim, after).initialized
+  // Only the cache has it still. Registered without a Node, the claim would lose its bootstrap token.
+  if (after === undefined)
+    throw new Error(`NodeClaim ${claim.metadata.name}: Node ${nodeName} is gone by now; the next one is waited for`)
+  return after.metadata.labels[labels.initialized] === 'true' && initializationState(claim, after).initialized
 }
 
 /** Whether a claim was initialized before its lifecycle asked: nodes initialize while Temporal is away. Its Node may have become NotReady since. */

@@ -135,6 +135,14 @@ describe('upstream nodeclaim/lifecycle registration', () => {
   )
 })
 
+test('a Node that only the cache still has is not registered', async () => {
+  const { cluster, claim, register } = world()
+  cluster.lag()
+  cluster.remove('nodes', 'aks-a')
+  await expect(register()).rejects.toThrow('NodeClaim a: Node aks-a is gone by now')
+  expect(claim()?.status.conditions.map(({ type, status }) => `${type}=${status}`)).not.toContain('Registered=True')
+})
+
 describe('long after the registration limit', () => {
   test('a Node that is there is registered', async () => {
     const { register } = world()

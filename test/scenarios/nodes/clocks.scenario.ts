@@ -43,7 +43,7 @@ const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 async function told(): Promise<{ readonly wrong: number; readonly right: number }> {
   const lines = (await world.servers.logs()).join('\n').split('\n')
   const count = (text: string) => lines.filter((line) => line.includes(text)).length
-  return { wrong: count('Until it is right no node expires'), right: count("agrees with the API server's again") }
+  return { wrong: count('By it no node expires'), right: count("agrees with the API server's again") }
 }
 
 async function sicken(claim: Seen): Promise<void> {
