@@ -121,14 +121,6 @@ export const sabotages: readonly Sabotage[] = [
     by: 'usage: mergeResources(usageOf(this.#deps, name, this.#without), underWay.get("") ?? {}),',
   },
   {
-    name: 'after its clock was set back a process waits for the time when it looked last',
-    fix: 'b811412c',
-    kind: 'account of all',
-    path: 'core/values/time.ts',
-    text: 'return now - sinceMs >= ms || now < sinceMs',
-    by: 'return now - sinceMs >= ms',
-  },
-  {
     name: 'a lifecycle that is cancelled in Temporal ends where it stands',
     fix: '36b5fbe9',
     kind: 'lifecycle cut short',
