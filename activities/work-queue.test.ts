@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { pass, useFakeTime } from '../test/fakes/time.ts'
 import { WorkQueue } from './work-queue.ts'
 
@@ -42,6 +42,16 @@ describe('a work queue', () => {
     for (const key of ['a', 'b', 'b', 'c', 'b']) queue.add(key)
     await pass(100)
     expect(keys()).toEqual(['a', 'b', 'c'])
+  })
+
+  test('goes on at once when the clock is set back: nothing waits for a time that it gave', async () => {
+    const { queue, keys } = queueOf({ spacingMs: 500 })
+    queue.add('a')
+    await pass(100)
+    vi.setSystemTime(Date.now() - 10 * 86_400_000)
+    queue.add('a')
+    await pass(500)
+    expect(keys()).toEqual(['a', 'a'])
   })
 
   test('runs a key once more that was added while it ran: the run may have missed the change', async () => {

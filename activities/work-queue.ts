@@ -20,6 +20,7 @@ interface Entry {
   dirty: boolean
   running: boolean
   attempt: number
+  /** By a clock that nobody sets, in milliseconds. */
   notBefore: number
   lane: Lane
   timer?: NodeJS.Timeout
@@ -73,7 +74,7 @@ export class WorkQueue {
 
   #schedule(key: string, entry: Entry): void {
     clearTimeout(entry.timer)
-    const delayMs = entry.notBefore - Date.now()
+    const delayMs = entry.notBefore - performance.now()
     if (delayMs <= 0) this.#enqueue(key)
     else entry.timer = setTimeout(() => this.#enqueue(key), delayMs)
   }
@@ -104,11 +105,11 @@ export class WorkQueue {
     try {
       await this.#work(key)
       entry.attempt = 0
-      entry.notBefore = Date.now() + this.#options.spacingMs
+      entry.notBefore = performance.now() + this.#options.spacingMs
     } catch (error) {
       entry.attempt += 1
       const backoffMs = Math.min(this.#options.maxBackoffMs, 200 * 2 ** Math.min(entry.attempt, 16))
-      entry.notBefore = Date.now() + Math.max(backoffMs, this.#options.waitMs?.(error) ?? 0)
+      entry.notBefore = performance.now() + Math.max(backoffMs, this.#options.waitMs?.(error) ?? 0)
       entry.dirty = true
       this.#options.metrics?.retried(key)
       this.#options.onError(key, error, entry.attempt)

@@ -84,7 +84,7 @@ export class WebhookThread {
       workerData: { port: this.#input.port, serving: this.#serving, limits: this.#limits } satisfies ThreadInput,
     })
     this.#worker = worker
-    this.#startedAtMs = Date.now()
+    this.#startedAtMs = performance.now()
     worker.on('message', (message: FromWebhook) => this.#reported(message))
     worker.on('error', (error) => this.#ended(worker, error))
     worker.on('exit', (code) => this.#ended(worker, new Error(`it ended with ${code}`)))
@@ -102,7 +102,7 @@ export class WebhookThread {
     this.#requests.inc({ code: 200 }, message.answered)
     for (const [why, count] of message.refused) this.#requests.inc({ code: String(why) }, count)
     if (message.failure !== undefined) log.warn({ reason: message.failure }, 'conversion failed')
-    const now = Date.now()
+    const now = performance.now()
     if (message.refused.length === 0 || now - this.#reportedAtMs < reportEveryMs) return
     this.#reportedAtMs = now
     log.warn(
@@ -116,7 +116,7 @@ export class WebhookThread {
     if (this.#worker !== worker || this.#isStopped) return
     this.#worker = undefined
     this.#restarts.inc()
-    if (Date.now() - this.#startedAtMs >= lastingMs) this.#restartMs = firstRestartMs
+    if (performance.now() - this.#startedAtMs >= lastingMs) this.#restartMs = firstRestartMs
     this.#input.log.error(
       { err: error, restartMs: this.#restartMs },
       "the conversion webhook's thread ended; it is started again",

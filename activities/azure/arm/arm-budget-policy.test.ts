@@ -72,7 +72,8 @@ describe('a refused request', () => {
   })
 
   it('may name its time by a date, or not at all', async () => {
-    const dated = client([[429, { 'retry-after': 'Thu, 01 Jan 1970 00:00:09 GMT' }], [429]])
+    const [date, after] = ['Thu, 01 Jan 2026 00:00:00 GMT', 'Thu, 01 Jan 2026 00:00:09 GMT']
+    const dated = client([[429, { date, 'retry-after': after }], [429]])
     const sent = dated.send('GET', 'vm')
     await vi.runAllTimersAsync()
     await sent

@@ -84,7 +84,7 @@ function refuse(
   response: PipelineResponse,
 ): { readonly waitMs: number; readonly isOwn: boolean } {
   const header = (name: string) => response.headers.get(name)
-  const waitMs = (retryAfterMs(header, Date.now()) ?? silentRetryAfterMs) + marginMs
+  const waitMs = (retryAfterMs(header) ?? silentRetryAfterMs) + marginMs
   const { left, onlyItself } = remainingTokens(operation, header)
   if (onlyItself) {
     budget.served(operation.buckets)

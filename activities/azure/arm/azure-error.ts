@@ -180,21 +180,22 @@ export function scrubbedMessage(error: unknown): string {
 export function retryAfterSeconds(error: unknown): number | undefined {
   if (error instanceof ArmBudgetExhausted) return error.retryAfterMs / 1000
   if (!(error instanceof RestError)) return undefined
-  const ms = retryAfterMs((name) => error.response?.headers.get(name), Date.now())
+  const ms = retryAfterMs((name) => error.response?.headers.get(name))
   return ms === undefined || ms === 0 ? undefined : ms / 1000
 }
 
 /**
  * Returns the milliseconds that an answer asks to wait before the next attempt: `retry-after-ms` and `x-ms-retry-after-ms`, or `Retry-After` in
- * seconds or as an HTTP date. Undefined when it asks for nothing; a date that has passed is no wait.
+ * seconds or as an HTTP date, which is compared with the answer's own: this machine's clock may be wrong. Undefined when it asks for nothing; a date
+ * that has passed is no wait.
  */
-export function retryAfterMs(header: (name: string) => string | undefined, nowMs: number): number | undefined {
+export function retryAfterMs(header: (name: string) => string | undefined): number | undefined {
   for (const name of ['retry-after-ms', 'x-ms-retry-after-ms']) {
     const ms = Number(header(name) ?? Number.NaN)
     if (ms >= 0) return ms
   }
   const text = header('retry-after')?.trim() ?? ''
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000
-  const date = Date.parse(text)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs)
+  const waitMs = Date.parse(text) - Date.parse(header('date') ?? '')
+  return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs)
 }

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import { retryAfterMs } from './azure-error.ts'
 
-const now = Date.parse('2026-01-01T00:00:00Z')
+/** By this machine's clock it is another time. */
+const date = 'Thu, 01 Jan 2026 00:00:00 GMT'
 
 it.each([
   [{ 'retry-after': '17' }, 17_000],
@@ -11,7 +12,8 @@ it.each([
   [{ 'retry-after-ms': '250', 'retry-after': '9' }, 250],
   [{ 'x-ms-retry-after-ms': '1500' }, 1500],
   [{ 'retry-after': 'soon' }, undefined],
+  [{ 'retry-after': 'Thu, 01 Jan 2026 00:00:42 GMT', date: '' }, undefined],
   [{}, undefined],
 ] as const)('%o asks for %s ms', (headers: Readonly<Record<string, string>>, ms) => {
-  expect(retryAfterMs((name) => headers[name], now)).toBe(ms)
+  expect(retryAfterMs((name) => ({ date, ...headers })[name])).toBe(ms)
 })
