@@ -20,7 +20,7 @@ interface Entry {
   dirty: boolean
   running: boolean
   attempt: number
-  /** By a clock that nobody sets, in milliseconds. */
+  /** Milliseconds of `performance.now`: a clock that is set back must not hold it up. */
   notBefore: number
   lane: Lane
   timer?: NodeJS.Timeout

@@ -62,6 +62,9 @@ export function isClockWrong(
   return Math.abs(offMs) + (wasWrong ? uncertaintyMs : -uncertaintyMs) > mostOffMs
 }
 
+/** Commands that set a machine's clock. */
+export const ntpCommands = 'timedatectl set-ntp true; chronyc makestep'
+
 /** By how much a clock is off, in words: `31 d 4 h ahead of the API server's`. */
 export function offText(offMs: number): string {
   return `${spanText(Math.round(Math.abs(offMs) / secondMs))} ${offMs > 0 ? 'ahead of' : 'behind'} the API server's`

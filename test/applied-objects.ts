@@ -9,6 +9,7 @@ export interface PoolOptions {
   }[]
   readonly consolidateAfter?: string
   readonly nodeClass?: string
+  readonly expireAfter?: string
   /** How many nodes may be disrupted at a time. */
   readonly budget?: string
 }
@@ -19,6 +20,7 @@ export function nodePool({
   consolidateAfter = '1s',
   nodeClass = 'default',
   budget = '100%',
+  expireAfter = 'Never',
   requirements = [
     { key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] },
     { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
@@ -33,7 +35,7 @@ export function nodePool({
         spec: {
           requirements,
           nodeClassRef: { group: 'karpenter.azure.com', kind: 'AKSNodeClass', name: nodeClass },
-          expireAfter: 'Never',
+          expireAfter,
         },
       },
       disruption: { consolidationPolicy: 'WhenEmpty', consolidateAfter, budgets: [{ nodes: budget }] },

@@ -30,10 +30,8 @@ beforeAll(async () => {
   library = join(lib, globSync('*/faketime/libfaketimeMT.so.1', { cwd: lib })[0] ?? '')
   world = await World.start()
   world.startApart()
-  const pool = nodePool({ consolidateAfter: 'Never' })
-  const { template, ...spec } = pool.spec
-  const expiring = { ...pool, spec: { ...spec, template: { spec: { ...template.spec, expireAfter: '720h' } } } }
-  await world.apply(expiring, nodeClass(), deployment({ apart: true, replicas: 2 }))
+  const pool = nodePool({ consolidateAfter: 'Never', expireAfter: '720h' })
+  await world.apply(pool, nodeClass(), deployment({ apart: true, replicas: 2 }))
   await world.until('two pods run', async () => (await world.running()) === 2)
 })
 

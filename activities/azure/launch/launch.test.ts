@@ -198,9 +198,16 @@ describe('a claim for which nothing is to be launched', () => {
 })
 
 describe('a launch that is repeated after a crash', () => {
-  test('at any request leaves one VM, one token and a launched claim', async () => {
+  test.each([
+    ['', 0],
+    [', and no Node of an evicted VM', 60],
+  ])('at any request leaves one VM, one token and a launched claim%s', async (_, ago) => {
     const requests = async (failAt: number) => {
-      const { azure, cluster, launch, launched, tokens } = world(newClaim({ metadata: { finalizers: [] } }))
+      const creationTimestamp = at(-ago)
+      const { azure, cluster, launch, launched, tokens } = world(
+        newClaim({ metadata: { finalizers: [], creationTimestamp } }),
+      )
+      if (ago > 0) cluster.put('nodes', nodeJson('a'))
       let count = 0
       const crash = () => {
         count += 1
@@ -221,6 +228,7 @@ describe('a launch that is repeated after a crash', () => {
       expect(azure.names('disks')).toHaveLength(1)
       expect(tokens()).toEqual([secretName])
       expect(launched()).toMatchObject({ status: 'True' })
+      expect(cluster.names('nodes')).toEqual([])
       expect(cluster.object('nodeclaims', 'a')?.metadata.finalizers).toEqual(['karpenter.sh/termination'])
       return made
     }
@@ -288,7 +296,9 @@ describe('the Node that an earlier VM of the claim left', () => {
   test('that finalizers of others hold is waited for: no VM is made that would take it up', async () => {
     const known = world(newClaim({ metadata: { creationTimestamp: at(-60) } }))
     known.cluster.put('nodes', nodeJson('a', { metadata: { finalizers: ['example.com/mine'], ownerReferences: [] } }))
-    await expect(known.launch(1, true)).rejects.toThrow('metadata.finalizers still has example.com/mine')
+    await expect(known.launch(1, true)).rejects.toThrow(
+      'Node aks-a is of an earlier VM and is held by metadata.finalizers example.com/mine',
+    )
     expect(known.azure.writes).toEqual([])
   })
 

@@ -81,8 +81,8 @@ export function vmMaker(deps: PutVmDeps): InstanceMaker {
 }
 
 /**
- * Deletes the Node that an earlier VM of the claim left, one that Azure evicted before its launch was recorded. It would be registered at once, Ready by
- * the heartbeats of the VM before, and the kubelet of the VM to come would take it up as it is. Nobody else deletes it, since a VM has its name.
+ * Deletes the Node of an earlier VM of the claim, which Azure evicted before its launch was recorded. That Node still says Ready, so it would be
+ * registered for the new VM at once. Kubernetes keeps it, since a VM of its name exists again.
  * Errors: Azure has a VM of the name again, which may be the Node's; finalizers of others hold the Node.
  */
 async function removeEarlierNode(deps: PutVmDeps, claim: NodeClaim): Promise<void> {
@@ -102,7 +102,7 @@ async function removeEarlierNode(deps: PutVmDeps, claim: NodeClaim): Promise<voi
   const left = await readNode(deps, claim)
   if (left?.metadata.uid === node.metadata.uid)
     throw new Error(
-      `Node ${node.metadata.name} of an earlier VM is being deleted, and metadata.finalizers still has ${left.metadata.finalizers.join(', ').slice(0, 300)}; whoever set that has to remove it, then the VM is made again`,
+      `Node ${node.metadata.name} is of an earlier VM and is held by metadata.finalizers ${left.metadata.finalizers.join(', ').slice(0, 300)}; the VM is made again once they are removed`,
     )
   const message = `Node ${node.metadata.name} came from an earlier VM ${called}, which is gone, so it is deleted before the VM is made again`
   deps.log.info({ nodeClaim: name, node: node.metadata.name }, 'deleted node of an earlier VM')
@@ -212,9 +212,7 @@ async function refused(
 ): Promise<LaunchOutcome> {
   const { claim, chosen, attempt } = input
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
-  if (isThereAlready(error)) {
-    throw existsByNow(input.called)
-  }
+  if (isThereAlready(error)) throw existsByNow(input.called)
   const attempted = attemptedBy(chosen)
   if (!(error instanceof RestError)) throw error
   deps.quota.release(ref.uid)

@@ -1,3 +1,4 @@
+import { ntpCommands } from '../../../core/server-time.ts'
 import { timeText } from '../../../core/values/time.ts'
 
 /** An answer of the API server that is not 2xx. `code` is the HTTP status, `reason` Kubernetes' word for it. */
@@ -59,7 +60,7 @@ const outOfTime: ReadonlySet<unknown> = new Set(['CERT_NOT_YET_VALID', 'CERT_HAS
 /** Has the error of a certificate that is out of time name the clock that says so: mostly that is wrong, and by no answer can it be compared. */
 export function namingClock(error: unknown): unknown {
   if (error instanceof Error && 'code' in error && outOfTime.has(error.code))
-    error.message += ` by this machine's clock, on ${timeText(Date.now()).slice(0, 10)}; if that is wrong, set it by NTP: timedatectl set-ntp true; chronyc makestep; else renew the certificate (in AKS: az aks rotate-certs)`
+    error.message += ` by this machine's clock, on ${timeText(Date.now()).slice(0, 10)}; if that is wrong, set it by NTP: ${ntpCommands}; else renew the certificate (in AKS: az aks rotate-certs)`
   return error
 }
 

@@ -1,5 +1,12 @@
 import type { Logger } from 'pino'
-import { isClockWrong, type KnownTime, offText, readingOf, withReading } from '../../../core/server-time.ts'
+import {
+  isClockWrong,
+  type KnownTime,
+  ntpCommands,
+  offText,
+  readingOf,
+  withReading,
+} from '../../../core/server-time.ts'
 
 interface ServerTimeDeps {
   readonly log: Logger
@@ -70,7 +77,7 @@ export class ServerTime {
     if (!isWrong) return this.#log.info({ seconds }, "the clock of this machine agrees with the API server's again")
     this.#log.error(
       { seconds },
-      `the clock of this machine is ${offText(offMs)}, whose time is used. By it no node expires and none is repaired; set it by NTP: timedatectl set-ntp true; chronyc makestep`,
+      `the clock of this machine is ${offText(offMs)}, whose time is used. By it no node expires and none is repaired; set it by NTP: ${ntpCommands}`,
     )
   }
 }

@@ -212,7 +212,7 @@ function publishDisruption(deps: CandidatesDeps, claim: NodeClaim): void {
   }
 }
 
-/** Errors: a candidate is not being deleted any more, though the command goes by it: the next attempt judges it anew. */
+/** Errors: the deletion of a candidate was taken back; the next attempt judges it again. */
 async function untilGone(
   deps: CandidatesDeps,
   { commandId, candidates }: CommandWork,

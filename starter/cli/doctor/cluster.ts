@@ -1,5 +1,5 @@
 import { ApiError, isNotFound } from '../../../activities/kubernetes/client/api-error.ts'
-import { isClockWrong, offText } from '../../../core/server-time.ts'
+import { isClockWrong, ntpCommands, offText } from '../../../core/server-time.ts'
 import { whyOf } from '../../picture/missing.ts'
 import { type LeaseReport, readLeases } from '../shared/leases.ts'
 import { type DoctorContext, type Finding, fail, ok, warn, worst } from './check.ts'
@@ -59,9 +59,7 @@ export async function examineClocks(context: DoctorContext, signal: AbortSignal)
 }
 
 const apiServer = 'the API server'
-const clockRemedies = [
-  "set this machine's clock by NTP: timedatectl set-ntp true; chronyc makestep. In a pod it is the clock of its node",
-]
+const clockRemedies = [`set this machine's clock by NTP: ${ntpCommands}. In a pod it is the clock of its node`]
 const withheld = 'a process with that clock lets no node expire and repairs none'
 /** A Lease is renewed a moment before it is written, and the time of that is whole seconds. */
 const writeMs = 2000
@@ -76,7 +74,7 @@ async function leadersClocks(kubernetes: DoctorContext['kubernetes'], namespace:
   if (wrong.length === 0) return ok(known.length === 0 ? also.slice(2) : `the clocks of Joiner's leaders agree${also}`)
   const off = wrong.map(({ lease, holder, offMs = 0 }) => `${holder} (${lease}) is ${offText(offMs)}`)
   return fail(`the clock of ${off.join(', that of ')}: ${withheld}${also}`, [
-    'set the clock of its machine by NTP: kubectl get pods --namespace joiner --output wide names it; timedatectl set-ntp true; chronyc makestep',
+    `set the clock of its machine by NTP: kubectl get pods --namespace joiner --output wide names it; ${ntpCommands}`,
   ])
 }
 

@@ -16,11 +16,7 @@ const settings = {
 }
 
 /** Nodes of the NodePool `lasting` expire after a month, those of `brief` after a quarter of an hour. */
-const expiring = (name: string, expireAfter: string) => {
-  const pool = nodePool({ name, consolidateAfter: 'Never' })
-  const { template, ...spec } = pool.spec
-  return { ...pool, spec: { ...spec, template: { spec: { ...template.spec, expireAfter } } } }
-}
+const expiring = (name: string, expireAfter: string) => nodePool({ name, consolidateAfter: 'Never', expireAfter })
 const pods = (name: string, replicas: number) =>
   deployment({ name, replicas, apart: true, nodeSelector: { 'karpenter.sh/nodepool': name } })
 
