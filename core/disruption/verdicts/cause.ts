@@ -129,6 +129,14 @@ export function isPassing({ kind }: Cause): boolean {
   return passing.has(kind)
 }
 
+/** Causes that keep a node from every method, repairs included. */
+const general: ReadonlySet<Cause['kind']> = new Set([...passing, 'held', 'no-node-pool'])
+
+/** Whether a cause keeps a node from every method, so that none is kept by it any more once one is not. */
+export function isGeneral({ kind }: Cause): boolean {
+  return general.has(kind)
+}
+
 /** Returns the pods that keep the node, as far as the cause names them; `more`: how many others there are. */
 export function podsOf(cause: Cause): { readonly pods: readonly BlockingPod[]; readonly more: number } {
   if (cause.kind === 'pods-without-place') return { pods: cause.pods, more: cause.count - cause.pods.length }

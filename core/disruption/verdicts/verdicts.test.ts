@@ -222,6 +222,19 @@ describe('a later evaluation', () => {
     ])
   })
 
+  it('leaves no verdict of a hold that was released, also for methods that were not tried', () => {
+    const held = { 'joiner.sh/hold-until': 'released', 'joiner.sh/hold-reason': 'upgrade' }
+    const claim = (annotations: Record<string, string>) =>
+      sampleClaim('a', {
+        metadata: { labels: { 'karpenter.sh/nodepool': 'default' }, annotations },
+        status: { conditions: consolidatable },
+      })
+    const earlier = verdicts({ claims: [claim(held)], pods })
+    expect(earlier[0]?.moves.map(({ cause }) => cause.kind)).toEqual(['held'])
+    const later = movesOf({ claims: [claim({})], pods }, { earlier, methods: ['emptiness', 'drift'] })
+    expect(later?.map(({ cause }) => cause.kind)).toEqual(['not-empty', 'not-drifted'])
+  })
+
   it('leaves the verdicts of nodes out of scope', () => {
     const earlier = verdicts({ claims: [quiet('a'), quiet('b')], pods })
     const later = verdicts({ claims: [quiet('a'), quiet('b')] }, { earlier, scope: { nodes: ['a'] }, forced: true })

@@ -9,7 +9,7 @@ import { type DisruptionScope, isInScope, isResting } from '../filters.ts'
 import type { Note } from '../methods/context.ts'
 import { type Explanation, notLookedAt } from '../methods/method.ts'
 import { methods } from '../methods/methods.ts'
-import { isPassing } from './cause.ts'
+import { isGeneral } from './cause.ts'
 import { type Move, type MoveOutcome, sameMove, type Verdict } from './verdict.ts'
 
 /** The evaluated cluster, as far as verdicts depend on it. */
@@ -151,7 +151,7 @@ function unexplained(method: DisruptionMethod, input: MoveInput): Explanation {
 
 /** Whether what kept a node from all methods is over: a method that was tried since did not meet it. Others may not be tried for long. */
 function isOver({ cause }: Move, tried: readonly Move[]): boolean {
-  return isPassing(cause) && tried.length > 0 && tried.every((move) => move.cause.kind !== cause.kind)
+  return isGeneral(cause) && tried.length > 0 && tried.every((move) => move.cause.kind !== cause.kind)
 }
 
 /** Returns a move without the methods that were tried again. */
