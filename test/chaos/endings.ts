@@ -3,7 +3,7 @@ import type { Entries } from '../../api/kept/document.ts'
 import { parseWaiting } from '../../api/waiting-pods.ts'
 import { nodeNamePrefix } from '../../core/node-claim/node-names.ts'
 import { annotations } from '../../core/requirements/labels.ts'
-import { waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
+import { type WaitingClass, waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
 import type { JournalEntry } from '../../deploy/local/azure/server/arm-deps.ts'
 import { resumeUpdate } from '../../workflows/messages.ts'
 import { traceKeys } from '../command-writes.ts'
@@ -124,7 +124,10 @@ async function until(
   }
 }
 
-/** Whether somebody has stopped the VM of a node that had joined: after a restore of etcd it may never have been initialized, and is not until it runs. */
+/**
+ * Whether somebody has stopped the VM of a node that had joined. It is not initialized until the VM runs: after a restore of etcd, or stopped before the
+ * lifecycle looked, as Temporal was away. Without the gate NodeRepair it stays, and pods wait for it (docs/node-health.md).
+ */
 function isOff({ fast }: Scene, claim: Seen): boolean {
   const vm = fast.azure.deps.machines.get(`${nodeNamePrefix}${claim.metadata.name}`)
   return isTrue(claim, 'Registered') && vm !== undefined && vm.power !== 'running'
@@ -152,7 +155,8 @@ async function unrest(scene: Scene): Promise<string | undefined> {
   const marked = nodes.find((node) => !isGoing(node) && node.spec.taints?.some(({ key }) => key === traceKeys.taint))
   if (marked !== undefined) return `Node ${marked.metadata.name} is to be disrupted`
   const pods = await world.list('pods')
-  const waiting = pods.filter(({ status }) => status?.phase !== 'Running')
+  const off = new Set(claims.filter((claim) => isOff(scene, claim)).map(({ metadata }) => metadata.name))
+  const waiting = pods.filter((pod) => pod.status?.phase !== 'Running' && !isPlannedOn(off, classOf(scene, pod)))
   const unexcused = waiting.find((pod) => excuse(scene, pod) === undefined)
   if (unexcused !== undefined) return `pod ${unexcused.metadata.name} does not run, and could`
   const untrue = waiting.map((pod) => untruth(scene, pod)).find((text) => text !== undefined)
@@ -162,15 +166,27 @@ async function unrest(scene: Scene): Promise<string | undefined> {
 }
 
 /** In what Joiner's account of a pod that limits keep from all NodePools is wrong; undefined: in nothing. */
-function untruth(scene: Scene, { metadata: { name } }: Seen): string | undefined {
+function untruth(scene: Scene, pod: Seen): string | undefined {
   if (scene.isClassRemoved) return undefined
+  const { name } = pod.metadata
+  const own = classOf(scene, pod)
+  if (typeof own === 'string') return own
+  if (own.state === 'unschedulable' && own.cause === 'limits') return undefined
+  return `limits keep pod ${name} from all nodes, and it is said: ${own.state}, ${own.cause}: ${own.finding}`
+}
+
+/** Joiner's account of a pod that waits, or why there is none. */
+function classOf(scene: Scene, { metadata: { name } }: Seen): WaitingClass | string {
   const { data = {} } = (scene.fast.cluster.server.objects.find(waitingPath) ?? {}) as { readonly data?: Entries }
   const { waiting, faults } = parseWaiting(data)
   if (faults.length > 0) return `${waitingMapName} is damaged: ${JSON.stringify(faults[0])}`
   const own = [...waiting.classes.values()].find(({ pods }) => pods.includes(`default/${name}`))
-  if (own === undefined) return `nothing is said of pod ${name}, which waits`
-  if (own.state === 'unschedulable' && own.cause === 'limits') return undefined
-  return `limits keep pod ${name} from all nodes, and it is said: ${own.state}, ${own.cause}: ${own.finding}`
+  return own ?? `nothing is said of pod ${name}, which waits`
+}
+
+/** Whether a pod waits for one of these NodeClaims, and it is said. */
+function isPlannedOn(claims: ReadonlySet<string>, said: WaitingClass | string): boolean {
+  return typeof said !== 'string' && said.state === 'planned' && said.plannedOn.some((name) => claims.has(name))
 }
 
 interface BudgetSeen {
