@@ -41,7 +41,7 @@ const machine = z.object({
   /** Since when it is known to be kept, and when it is adopted by itself. Without the second it is not. */
   since: instant.exactOptional(),
   adoptedAt: instant.exactOptional(),
-  /** What becomes of a VM: it gets a NodeClaim again; it gets one to be drained, since its Node is being deleted; or neither. Unset: it is no VM. */
+  /** What becomes of it: it gets a NodeClaim again; it gets one to be drained, since its Node is being deleted; or neither. Unset: it is none that gets one. */
   plan: z.enum(['adopt', 'drain', 'left']).exactOptional(),
   /** Why neither, and what to do. */
   why: words(longestText).exactOptional(),
@@ -138,7 +138,11 @@ function planText({ plan, adoptedAt, why = '', remedy = '', differs }: WithheldM
 }
 
 /** What ends a machine. */
-export function withheldRemedy(node: string, kind: WithheldMachine['kind'] = 'VM'): string {
+export function withheldRemedy({
+  node,
+  kind = 'VM',
+  plan,
+}: Pick<WithheldMachine, 'node'> & Partial<WithheldMachine>): string {
   const drain = `kubectl drain ${node} --ignore-daemonsets --delete-emptydir-data`
-  return kind === 'VM' ? `joiner admin adopt --delete ${node}, or ${drain}` : drain
+  return kind === 'VM' || plan !== undefined ? `joiner admin adopt --delete ${node}, or ${drain}` : drain
 }

@@ -8,7 +8,7 @@ import { merge, requirementsOfLabels, serializeAll } from './requirements/requir
 import type { PlannedNodeClaim } from './scheduling/snapshot.ts'
 import { staticClaim } from './static-capacity/static-claim.ts'
 
-/** A VM without a NodeClaim, as its tags and Azure say, and the Node that keeps it. */
+/** A VM without a NodeClaim, as its tags and Azure say, or those of its AKS machine, and the Node that keeps it. */
 export interface LostVm {
   readonly name: string
   /** ARM id and provider id. */
@@ -27,6 +27,10 @@ export interface LostVm {
   readonly node: Node
   /** Epoch ms: since when it is known to be kept. */
   readonly sinceMs: number
+  /** Id of its AKS machine. Unset: it is a VM of Joiner. */
+  readonly machine?: string
+  /** What an operator calls it. Default: its name. */
+  readonly listedAs?: string
 }
 
 /** What the process that creates NodeClaims has to know of a VM. */
@@ -37,6 +41,8 @@ export interface Adoption extends Pick<LostVm, 'claimName' | 'claimUid' | 'insta
   readonly isLeaving?: true
   /** An operator wants it drained and ended. */
   readonly isToEnd?: true
+  /** Its AKS machine, whose name and VM's name follow from nothing else. */
+  readonly machine?: { readonly id: string; readonly providerId: string }
 }
 
 /** What became of it. `waiting`: its NodePool's budgets let no more be drained at once. */
@@ -84,10 +90,10 @@ export function adoptionPlan(
     differing * 2 > vms.length
       ? `of ${differing} of ${vms.length} VMs without a NodeClaim the tags contradict Node or NodePool, so none is adopted by itself: Joiner may have another cluster's settings, or the cluster another time's objects. Look at them: joiner admin adopt --dry-run; if they are right: joiner admin adopt`
       : undefined
-  const isDue = ({ name, sinceMs }: LostVm) =>
+  const isDue = ({ name, sinceMs, listedAs = name }: LostVm) =>
     asked === undefined
       ? doubt === undefined && now - sinceMs >= adoptAfterMs
-      : asked.names === undefined || asked.names.includes(name)
+      : asked.names === undefined || asked.names.includes(listedAs)
   const due = vms
     .filter((vm, index) => verdicts[index]?.kind !== 'left' && isDue(vm))
     .map((vm) => adoptionOf(vm, asked?.end === true))
@@ -117,6 +123,7 @@ function adoptionOf(
     node: node.metadata.name,
     ...(isDeleting(node) ? { isLeaving: true } : {}),
     ...(isToEnd ? { isToEnd: true } : {}),
+    ...(vm.machine === undefined ? {} : { machine: { id: vm.machine, providerId: vm.providerId } }),
   }
 }
 

@@ -106,7 +106,12 @@ describe('VMs whose NodeClaims were lost together', () => {
   })
 
   it('keep their Nodes, if Kubernetes deletes those', () => {
-    const held = (name: string, isReady: boolean) => ({ name, claimName: name, nodes: [{ name, isReady }] })
+    const held = (name: string, isReady: boolean) => ({
+      name,
+      claimName: name,
+      vm: { name, providerId: name },
+      nodes: [{ name, isReady }],
+    })
     const heldNodes = [held('a', true), held('b', true), held('c', false)]
     const found = find({ heldNodes, counts: { atMs: now, pods: { a: 2, b: 0 } } })
     expect(found.heldNodes.map(({ name }) => name)).toEqual(['b', 'c'])

@@ -1,4 +1,4 @@
-import { dividedByUse, type MachineUse, type NamingNode, type PodCounts } from './machines-in-use.ts'
+import { dividedByUse, type MachineUse, type NamedVm, type NamingNode, type PodCounts } from './machines-in-use.ts'
 
 /** A VM that carries the tags of this cluster. */
 export interface FoundVm {
@@ -44,6 +44,8 @@ export interface KnownClaim {
 export interface HeldNode {
   readonly name: string
   readonly claimName: string
+  /** The VM that it ran on. */
+  readonly vm: NamedVm
   readonly nodes: readonly NamingNode[]
 }
 

@@ -1,14 +1,17 @@
+import type { LostVm } from './adoption.ts'
 import type { FoundVm } from './garbage.ts'
 import { dividedByUse, type MachineUse, type PodCounts } from './machines-in-use.ts'
 
 /** An AKS machine with the tags of this cluster. */
-export interface FoundMachine extends Pick<FoundVm, 'claimName' | 'createdAtMs' | 'isBeingDeleted' | 'nodes'> {
+export interface FoundMachine
+  extends Pick<FoundVm, 'claimName' | 'createdAtMs' | 'isBeingDeleted' | 'nodes'>,
+    Pick<LostVm, 'instanceType' | 'capacityType'> {
   /** Pool and name, such as `aksmanagedap/general-abcde`. */
   readonly name: string
   /** Resource id. */
   readonly id: string
-  readonly instanceType: string
-  readonly capacityType: string
+  /** What its NodeClaim can be made again from; unset where Joiner does not make machines like it. */
+  readonly lost?: Omit<LostVm, 'node' | 'sinceMs'>
 }
 
 /** All NodeClaims of the cluster, those that Joiner leaves alone included. */

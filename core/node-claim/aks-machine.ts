@@ -13,9 +13,14 @@ export function isAksMachine({ metadata, status }: Claim): boolean {
   return status.providerId?.toLowerCase().endsWith(`/virtualmachines/aks-${metadata.name}`) !== true
 }
 
-/** Whether Joiner manages the machine of a NodeClaim. The annotation names this very claim: a copy of its manifest is not adopted. */
+/**
+ * Whether Joiner manages the machine of a NodeClaim. The annotation names this very claim, or the lost one that it was made again for: a copy of its
+ * manifest is not adopted.
+ */
 export function isAdopted(claim: Claim): boolean {
-  return isAksMachine(claim) && claim.metadata.annotations[annotations.adoptedMachine] === claim.metadata.uid
+  const { uid, annotations: own } = claim.metadata
+  const named = own[annotations.adoptedMachine]
+  return isAksMachine(claim) && named !== undefined && [uid, own[annotations.adoptedFrom]].includes(named)
 }
 
 export interface AksMachineId {

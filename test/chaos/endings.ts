@@ -1,7 +1,6 @@
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import type { Entries } from '../../api/kept/document.ts'
 import { parseWaiting } from '../../api/waiting-pods.ts'
-import { nodeNamePrefix } from '../../core/node-claim/node-names.ts'
 import { annotations } from '../../core/requirements/labels.ts'
 import { type WaitingClass, waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
 import type { JournalEntry } from '../../deploy/local/azure/server/arm-deps.ts'
@@ -14,7 +13,7 @@ import { removeImpostors } from './foreign.ts'
 import { workloadObjects } from './objects.ts'
 import { answered, protect, protection, restoreClass, restorePool } from './operators.ts'
 import { type Scene, wait } from './scene.ts'
-import { contested, isBarred, owningUids } from './watch/lost-vms.ts'
+import { contested, isBarred, owning } from './watch/lost-vms.ts'
 import { cpusOf } from './watch/objects-seen.ts'
 import type { Watch } from './watch/watch.ts'
 
@@ -128,8 +127,8 @@ async function until(
  * Whether somebody has stopped the VM of a node that had joined. It is not initialized until the VM runs: after a restore of etcd, or stopped before the
  * lifecycle looked, as Temporal was away. Without the gate NodeRepair it stays, and pods wait for it (docs/node-health.md).
  */
-function isOff({ fast }: Scene, claim: Seen): boolean {
-  const vm = fast.azure.deps.machines.get(`${nodeNamePrefix}${claim.metadata.name}`)
+function isOff(scene: Scene, claim: Seen): boolean {
+  const vm = scene.fast.azure.deps.machines.get(scene.vmNameOf(claim.metadata.name))
   return isTrue(claim, 'Registered') && vm !== undefined && vm.power !== 'running'
 }
 
@@ -144,11 +143,10 @@ async function unrest(scene: Scene): Promise<string | undefined> {
     const coming = claims.find((claim) => !isGoing(claim) && !isTrue(claim, type) && !isOff(scene, claim))
     if (coming !== undefined) return `NodeClaim ${coming.metadata.name} is not ${type}`
   }
-  const uids = owningUids(scene.fast.cluster.server.objects.of('nodeclaims'))
+  const isOwned = owning(scene.fast.cluster.server.objects.of('nodeclaims'))
   const { virtualMachines } = await world.azure()
   const lost = virtualMachines.find(
-    (vm) =>
-      !scene.foreign.vms.has(vm.name) && !uids.has(vm.tags['joiner.sh_nodeclaim-uid'] ?? '') && !isBarred(scene, vm),
+    (vm) => !scene.foreign.vms.has(vm.name) && !isOwned(vm.tags) && !isBarred(scene, vm),
   )
   if (lost !== undefined) return `VM ${lost.name} has no NodeClaim`
   const nodes = await world.list('nodes')
@@ -215,7 +213,7 @@ function excuse(scene: Scene, pod: Seen): string | undefined {
   const { objects } = scene.fast.cluster.server
   const hasRoom = own.find(
     ({ name, nodes, cpuLimit = Number.POSITIVE_INFINITY, cpus }) =>
-      nodes === undefined && cpusOf(objects, name) + Math.min(...cpus.map(Number)) <= cpuLimit,
+      nodes === undefined && cpusOf(scene, name) + Math.min(...cpus.map(Number)) <= cpuLimit,
   )
   return hasRoom === undefined ? `limits of ${own.map(({ name }) => name).join(', ')}` : undefined
 }

@@ -15,8 +15,8 @@ export const faults = {
   kill: (scene, { forMs, ...at }) => stopNext(scene, at, (process) => kill(scene, process, forMs)),
   freeze: (scene, { forMs, ...at }) => stopNext(scene, at, (process) => freeze(scene, process, forMs)),
   lateLaunch: async (scene, { ms, forMs, isFirst }) => {
-    const slow = (by: number) =>
-      scene.world.fault({ kind: 'latency', ms: by, operation: 'PUT virtualMachines', count: 1 })
+    const operation = operationOf(scene, 'PUT virtualMachines')
+    const slow = (by: number) => scene.world.fault({ kind: 'latency', ms: by, operation, count: 1 })
     await slow(ms)
     await stopNext(scene, { after: 1, step: 'a PUT of a VM', point: 'sent' }, (process, request) => {
       const arrivesMs = scene.nowMs + ms
@@ -83,7 +83,8 @@ export const faults = {
   },
   azure: async (scene, { fault }) => {
     if ('code' in fault && fault.code === capacityCode) scene.wasRefused = true
-    await scene.world.fault(fault)
+    const aimed = 'operation' in fault && fault.operation !== undefined
+    await scene.world.fault(aimed ? { ...fault, operation: operationOf(scene, fault.operation) } : fault)
   },
   vm: async (scene, { action, draw }) => {
     const { world, foreign, struck } = scene
@@ -101,6 +102,16 @@ export const faults = {
     await foreignMakers[of](scene, draw)
   },
 } satisfies { readonly [K in Trouble['kind']]?: (scene: Scene, trouble: Of<K>) => Promise<void> }
+
+/** What AKS is asked for in place of a request for a VM. */
+const operationsOfMachines: Readonly<Record<string, string>> = {
+  'PUT virtualMachines': 'PUT machines',
+  'GET virtualMachines': 'GET machines',
+  'DELETE virtualMachines': 'POST deleteMachines',
+}
+
+const operationOf = ({ plan }: Scene, operation: string) =>
+  (plan.makesMachines ? operationsOfMachines[operation] : undefined) ?? operation
 
 /** Restores an etcd of some minutes ago. VMs stay as they are. */
 async function restoreEtcd(scene: Scene, minutes: number): Promise<void> {

@@ -65,7 +65,7 @@ export const operators = {
     const { name, revision, cpus } = found(picked([...scene.pools.values()], draw))
     const { workloads } = scene.plan
     const comes = found(workloads.find(({ pool }) => pool === name) ?? workloads.find(({ pool }) => pool === undefined))
-    const used = cpusOf(scene.fast.cluster.server.objects, name)
+    const used = cpusOf(scene, name)
     await scene.edit(name, { cpuLimit: used + Math.min(...cpus.map(Number)), revision: revision + 1 })
     scene.disturb(forMs)
     scene.api.add({ kind: 'slow', ms, untilMs: scene.nowMs + forMs })

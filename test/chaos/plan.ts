@@ -46,6 +46,8 @@ export interface ChaosPlan {
   /** How long Azure takes to make a VM, to boot it, and to delete it. */
   readonly timing: { readonly createMs: number; readonly bootMs: number; readonly deleteMs: number }
   readonly pools: readonly PlannedPool[]
+  /** Nodes are AKS machines. Default: VMs of Joiner. */
+  readonly makesMachines?: true
   readonly workloads: readonly PlannedWorkload[]
   readonly timeline: readonly Planned[]
 }
@@ -75,6 +77,7 @@ export function planOf(seed: number): ChaosPlan {
       deleteMs: random.between(0, 40) * 1000,
     },
     pools: seed % staticEvery === 0 ? [...pools, staticPoolOf(seed)] : pools,
+    ...(seed % machinesEvery === 1 ? { makesMachines: true } : {}),
     workloads,
     timeline: timelineOf(random, seed, minutes * 60_000),
   }
@@ -120,6 +123,9 @@ function poolOf(random: Random, name: string): PlannedPool {
     ...(random.chance(0.3) ? { terminationGracePeriod: random.pick(['2m', '10m']) } : {}),
   }
 }
+
+/** In one seed in so many nodes are AKS machines. */
+const machinesEvery = 10
 
 /** One seed in so many has a static NodePool beside the others. */
 const staticEvery = 6

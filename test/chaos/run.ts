@@ -1,4 +1,5 @@
 import { nodeClass } from '../applied-objects.ts'
+import { addMachinesPool } from '../arm/machines-mode.ts'
 import { type CloudVm, cloudNodes } from '../fast/kubernetes/controllers/cloud-nodes.ts'
 import { run as runController } from '../fast/kubernetes/controllers/controller.ts'
 import { objections } from '../fast/temporal/judge.ts'
@@ -126,6 +127,7 @@ function cloudVm({ azure }: FastWorld, providerId: string): CloudVm {
 async function course(scene: Scene, watch: Watch): Promise<void> {
   const { plan, world } = scene
   await world.timing(plan.timing)
+  if (plan.makesMachines) await addMachinesPool(world)
   await world.apply(
     nodeClass(),
     ...plan.pools.map((pool) => poolObject({ ...pool, revision: 0 })),

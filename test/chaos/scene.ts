@@ -1,4 +1,7 @@
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import { machineNameOf } from '../../core/node-claim/aks-machine.ts'
+import { nodeNamePrefix } from '../../core/node-claim/node-names.ts'
+import { makingMachines } from '../arm/machines-mode.ts'
 import { traceKeys } from '../command-writes.ts'
 import { metaOf } from '../fast/kubernetes/api/objects.ts'
 import { SimulatedProcess } from '../fast/simulated-process.ts'
@@ -82,7 +85,17 @@ export class Scene {
   /** Starts a process of Joiner, with what the plan's NodePools need. */
   startJoiner(name: string): void {
     const isStatic = this.plan.pools.some(({ nodes }) => nodes !== undefined)
-    this.world.startJoiner(name, isStatic ? { FEATURE_GATES: 'StaticCapacity=true' } : {})
+    this.world.startJoiner(name, {
+      ...(isStatic ? { FEATURE_GATES: 'StaticCapacity=true' } : {}),
+      ...(this.plan.makesMachines ? makingMachines : {}),
+    })
+  }
+
+  /** Returns the name of a NodeClaim's VM, which is its Node's too. That of an AKS machine is found as long as AKS has the machine. */
+  vmNameOf(claimName: string): string {
+    const { machines } = this.fast.azure.deps.agentPools
+    const machine = this.plan.makesMachines && machines.find(({ name }) => name === machineNameOf(claimName))
+    return machine ? machine.vm : `${nodeNamePrefix}${claimName}`
   }
 
   get nowMs(): number {

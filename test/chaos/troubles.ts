@@ -84,8 +84,8 @@ export const steps = {
   any: { of: /./ },
   'a NodeClaim': { of: /^(?!get|list).*\/nodeclaims/ },
   'a Node': { of: /^(?!get|list).*\/nodes\// },
-  'a PUT of a VM': { of: /^PUT virtualMachines/ },
-  'a DELETE of a VM': { of: /^DELETE virtualMachines/ },
+  'a PUT of a VM': { of: /^PUT (virtualMachines|machines)/ },
+  'a DELETE of a VM': { of: /^(DELETE virtualMachines|POST machines\/deleteMachines)/ },
   'an eviction': { of: /^evict/ },
   /** The last write of a commit. */
   'a stamp': { of: /\/nodeclaims\//, carrying: new RegExp(`"${traceKeys.stamp}":"`) },

@@ -9,8 +9,9 @@ import {
 } from '../../../core/adoption.ts'
 import type { FoundVm, GarbageSuspects } from '../../../core/garbage.ts'
 import { isHeldAndReady, type MachineUse } from '../../../core/machines-in-use.ts'
-import { isNodeOfSomeClaim, isOwnNodeOfVm } from '../../../core/node-claim/node-owner.ts'
+import { isNodeOfSomeClaim, isOwnNodeOfVm, owningClaim } from '../../../core/node-claim/node-owner.ts'
 import type { Node } from '../../../core/objects.ts'
+import type { OrphanedMachines } from '../../../core/orphaned-machines.ts'
 import { defined } from '../../../core/values/defined.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import { zoneLabelOf } from '../catalogue/zones.ts'
@@ -22,7 +23,7 @@ import type { FoundResources } from './found-resources.ts'
 import { nodesNaming } from './machines-in-use.ts'
 import { costOf, readStoredWithheld, type WithheldMachinesDeps } from './withheld-machines.ts'
 
-/** VMs that are kept, with what becomes of each, and which are to get a NodeClaim now. */
+/** VMs and AKS machines that are kept, with what becomes of each, and which are to get a NodeClaim now. */
 interface WithheldVms extends Pick<AdoptionPlan, 'doubt' | 'due'> {
   readonly machines: readonly WithheldMachine[]
 }
@@ -30,41 +31,72 @@ interface WithheldVms extends Pick<AdoptionPlan, 'doubt' | 'due'> {
 /** A VM that is kept. `use` says of which Node. */
 type KeptVm = Pick<FoundVm, 'name' | 'claimName'> & { readonly use: MachineUse; readonly foreign?: string }
 
+type MachineInUse = OrphanedMachines['inUse'][number]
+
+/** What is kept, and what its NodeClaim is made again from. `name`: as it is reported. */
+interface Kept extends Pick<WithheldMachine, 'kind' | 'name'> {
+  readonly use: MachineUse
+  readonly vm: Omit<LostVm, 'sinceMs'>
+}
+
 /**
- * Decides what becomes of the VMs that are kept since pods run there, and of those whose tags are not this cluster's though their Nodes are. Since when
- * they are kept follows from the stored list, which a restart does not lose.
+ * Decides what becomes of the VMs and AKS machines that are kept since pods run there, and of VMs whose tags are not this cluster's though their Nodes
+ * are. Since when they are kept follows from the stored list, which a restart does not lose.
  */
 export async function withheldVms(
   deps: WithheldMachinesDeps,
   found: FoundResources,
-  { vmsInUse, asked }: Pick<GarbageSuspects, 'vmsInUse'> & { readonly asked: AskedAdoption | undefined },
+  {
+    vmsInUse,
+    machinesInUse,
+    asked,
+  }: Pick<GarbageSuspects, 'vmsInUse'> & {
+    readonly machinesInUse: OrphanedMachines['inUse']
+    readonly asked: AskedAdoption | undefined
+  },
 ): Promise<WithheldVms> {
-  const kept: readonly KeptVm[] = [...vmsInUse, ...foreignVms(deps, found)]
-  if (kept.length === 0) return { machines: [], due: [] }
+  const lost: readonly Kept[] = [
+    ...[...vmsInUse, ...foreignVms(deps, found)].flatMap((one) => lostVm(deps, found, one) ?? []),
+    ...machinesInUse.flatMap((one) => lostMachine(deps, one) ?? []),
+  ]
+  const stay = machinesInUse.filter(({ name }) => !lost.some((one) => one.name === name)).map((one) => stays(deps, one))
+  if (lost.length === 0) return { machines: stay, due: [] }
   const now = deps.now()
   const before = new Map((await readStoredWithheld(deps)).machines.map((one) => [keyOf(one.name, one.uid), one.since]))
-  const vms = kept.flatMap((vm) => {
-    const lost = lostVm(deps, found, vm)
-    // A time to come is that of a wrong clock.
-    const since = lost && Math.min(before.get(keyOf(lost.name, lost.claimUid)) ?? now, now)
-    return lost === undefined || since === undefined ? [] : [{ ...lost, sinceMs: since, use: vm.use }]
-  })
+  // A time to come is that of a wrong clock.
+  const sinceOf = ({ name, vm }: Kept) => Math.min(before.get(keyOf(name, vm.claimUid)) ?? now, now)
+  const vms = lost.map((one) => ({ ...one.vm, listedAs: one.name, sinceMs: sinceOf(one) }))
   const { verdicts, doubt, due } = adoptionPlan(vms, (name) => deps.cache.nodePools.get(name), { now, asked })
-  const machines = vms.map((vm, index): WithheldMachine => {
+  const machines = lost.map(({ kind, name, use, vm }, index): WithheldMachine => {
     const { kind: plan = 'left', ...verdict } = verdicts[index] ?? {}
+    const since = vms[index]?.sinceMs ?? now
     return {
-      kind: 'VM',
-      name: vm.name,
-      ...vm.use,
+      kind,
+      name,
+      ...use,
       ...costOf(deps, vm.instanceType, vm.capacityType),
       ...defined({ uid: vm.claimUid, nodePool: vm.nodePool }),
-      since: vm.sinceMs,
-      ...(plan === 'left' || doubt !== undefined ? {} : { adoptedAt: vm.sinceMs + adoptAfterMs }),
+      since,
+      ...(plan === 'left' || doubt !== undefined ? {} : { adoptedAt: since + adoptAfterMs }),
       plan,
       ...verdict,
     }
   })
-  return { machines, ...defined({ doubt }), due }
+  return { machines: [...machines, ...stay], ...defined({ doubt }), due }
+}
+
+/** An AKS machine that gets no NodeClaim. */
+const stays = (
+  deps: WithheldMachinesDeps,
+  { name, use, instanceType, capacityType }: MachineInUse,
+): WithheldMachine => ({ kind: 'AKS machine', name, ...use, ...costOf(deps, instanceType, capacityType) })
+
+/** The owner in a Node says more than the tag of a machine, which stays that of the first NodeClaim. */
+function lostMachine({ cache }: WithheldMachinesDeps, { name, lost, use }: MachineInUse): Kept | undefined {
+  const node = lost && (cache.nodes.get(lost.name.toLowerCase()) ?? cache.nodes.get(use.node))
+  if (lost === undefined || node === undefined) return undefined
+  const claimUid = owningClaim(node)?.uid ?? lost.claimUid
+  return { kind: 'AKS machine', name, use, vm: { ...lost, ...defined({ claimUid }), node } }
 }
 
 const keyOf = (name: string, uid = '') => `${name}/${uid}`
@@ -73,7 +105,7 @@ function lostVm(
   { cache, config }: WithheldMachinesDeps,
   { listed }: FoundResources,
   { name, claimName, use, foreign }: KeptVm,
-): Omit<LostVm, 'sinceMs'> | undefined {
+): Kept | undefined {
   const vm = listed.get(providerId(config, claimName).toLowerCase())
   const node = cache.nodes.get(name.toLowerCase()) ?? cache.nodes.get(use.node)
   if (vm === undefined || node === undefined) return undefined
@@ -90,10 +122,11 @@ function lostVm(
     isFailed: vm.provisioningState === 'Failed',
     node,
   }
+  const kept = (own: Pick<LostVm, 'zone' | 'foreign'>): Kept => ({ kind: 'VM', name, use, vm: { ...common, ...own } })
   try {
-    return { ...common, zone: zoneLabelOf(vm), ...defined({ foreign }) }
+    return kept({ zone: zoneLabelOf(vm), ...defined({ foreign }) })
   } catch (error) {
-    return { ...common, zone: '', foreign: scrubbedMessage(error) }
+    return kept({ zone: '', foreign: scrubbedMessage(error) })
   }
 }
 

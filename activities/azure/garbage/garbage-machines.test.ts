@@ -3,8 +3,8 @@ import { machineTags, machineVm } from '../../../test/fakes/aks.ts'
 import { collectAsWorkflow, nothing } from '../../../test/fakes/garbage-world.ts'
 import { tagsOf } from '../../../test/fakes/launch-world.ts'
 import { machineClaim, machinesWorld } from '../../../test/fakes/machines-world.ts'
-import { at, claimJson, nodeJson } from '../../../test/fakes/objects.ts'
-import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import { at, claimJson, nodeJson, podJson, poolJson } from '../../../test/fakes/objects.ts'
+import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { GarbageCollector } from './garbage.ts'
 
@@ -82,6 +82,36 @@ describe('an AKS machine without a NodeClaim', () => {
     expect((await collect()).aksMachines).toEqual(isDeleted ? ['aksmanagedap/lost'] : [])
     expect(azure.writes).toEqual(isDeleted ? ['POST deleteMachines/lost'] : [])
     expect(reported.map(({ reason }) => reason)).toEqual([isDeleted ? 'GarbageCollected' : 'GarbageWithheld'])
+  })
+
+  it.each([
+    ['of the pool in which Joiner makes machines gets it again after ten minutes', 'aksmanagedap', true],
+    ['of another pool does not', 'other', false],
+  ])('whose Node is Ready, %s', async (_what, pool, isAdopted) => {
+    const { aks, azure, deps, cluster, reported } = world()
+    const collector = new GarbageCollector({
+      ...deps,
+      config: { ...deps.config, makesMachines: { pool, inBatches: false } },
+    })
+    const collect = () => ended(collectAsWorkflow(collector, deps))
+    const node = machineVm('lost').slice('aks-'.length)
+    cluster.put('nodepools', poolJson('default'))
+    aks.put('lost', { tags: { ...machineTags('lost'), 'joiner.sh_nodeclaim-uid': 'first' } })
+    const { providerID } = machineClaim('lost', {})['status'] as Json
+    const ownerReferences = [{ apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', name: 'lost', uid: 'second' }]
+    cluster.put(
+      'nodes',
+      nodeJson(node, { metadata: { ...(nodeJson(node)['metadata'] as Json), ownerReferences }, spec: { providerID } }),
+    )
+    cluster.put('pods', podJson('web', node))
+    expect(await collect()).toEqual(none)
+    const [message] = reported.map(({ message }) => message)
+    expect(message?.includes('gets a NodeClaim again at')).toBe(isAdopted)
+    await pass(10 * 60_000)
+    // Its Node says more of its NodeClaim than the tag, which nobody can change.
+    const due = { claimName: 'lost', claimUid: 'second', nodePool: 'default', node: machineVm('lost') }
+    expect((await collect()).adopt).toEqual(isAdopted ? [expect.objectContaining(due)] : undefined)
+    expect(azure.writes).toEqual([])
   })
 
   it('stays while node auto-provisioning is on, or while machines cannot be listed', async () => {

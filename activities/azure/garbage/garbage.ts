@@ -28,7 +28,7 @@ import { nodesNaming } from './machines-in-use.ts'
 import { findOrphanedMachines } from './orphaned-machines.ts'
 import { orphanedNodes } from './orphaned-nodes.ts'
 import { reportUnownedInstances } from './unowned-instances.ts'
-import { costOf, reportWithheldMachines } from './withheld-machines.ts'
+import { reportWithheldMachines } from './withheld-machines.ts'
 
 /** Most requests of a pass at once. */
 const width = 16
@@ -121,12 +121,8 @@ export class GarbageCollector {
       virtualMachines: found.virtualMachines.map(withNodes),
       claims: [...deps.cache.nodeClaims.values()].map((claim) => knownClaim(deps, claim, found)),
       // While Azure has the VM, that decides.
-      heldNodes: orphanedNodes(deps).filter(({ claimName }) => this.#listed(found, claimName) === undefined),
+      heldNodes: orphanedNodes(deps).filter(({ vm }) => !found.listed.has(vm.providerId.toLowerCase())),
     }
-  }
-
-  #listed({ listed }: FoundResources, claimName: string) {
-    return listed.get(providerId(this.#deps.config, claimName).toLowerCase())
   }
 
   #reportUnproven({ unproven }: FoundResources): void {
@@ -154,15 +150,9 @@ export class GarbageCollector {
     const nodes = [...vmsInUse, ...nodesInUse, ...machinesInUse].flatMap(({ nodes: naming = [] }) => naming)
     if (counts === undefined && nodes.length > 0)
       return { undecided: [...new Set(nodes.filter(({ isReady }) => isReady).map(({ name }) => name))].sort() }
-    const vms = await withheldVms(this.#deps, found, { vmsInUse, asked })
+    const vms = await withheldVms(this.#deps, found, { vmsInUse, machinesInUse, asked })
     const withheld: readonly WithheldMachine[] = [
       ...vms.machines,
-      ...machinesInUse.map(({ name, use, instanceType, capacityType }) => ({
-        kind: 'AKS machine' as const,
-        name,
-        ...use,
-        ...costOf(this.#deps, instanceType, capacityType),
-      })),
       ...nodesInUse.map(({ name, use }) => ({ kind: 'Node' as const, name, ...use })),
     ]
     await reportWithheldMachines(this.#deps, withheld, vms.doubt)

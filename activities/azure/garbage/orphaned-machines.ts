@@ -1,10 +1,14 @@
 import { type NamedVm, namingNode, type PodCounts } from '../../../core/machines-in-use.ts'
-import { parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
+import { machineNameOf, parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
 import { type FoundMachine, type OrphanedMachines, orphanedMachines } from '../../../core/orphaned-machines.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
+import { defined } from '../../../core/values/defined.ts'
 import { resourcePath } from '../../kubernetes/client/resources.ts'
 import type { Parts } from '../../kubernetes/parts.ts'
+import { scrubbedMessage } from '../arm/azure-error.ts'
+import { tagKeys, tagOf } from '../launch/tags.ts'
 import { providerIdOf } from '../launch/virtual-machine.ts'
+import { offeringOf } from '../machines/failed-machine.ts'
 import { claimNameIn } from '../machines/machine-ownership.ts'
 import {
   type AksMachine,
@@ -45,11 +49,9 @@ export async function findOrphanedMachines(
   return orphanedMachines(machines.flat(), claims, { counts, now: deps.now() })
 }
 
-function foundMachine(
-  { config, cache }: OrphanedMachinesDeps,
-  pool: string,
-  { id, name, properties }: AksMachine,
-): FoundMachine | undefined {
+function foundMachine(deps: OrphanedMachinesDeps, pool: string, machine: AksMachine): FoundMachine | undefined {
+  const { config, cache } = deps
+  const { id, name, properties } = machine
   const claimName = claimNameIn(properties?.tags, config)
   if (claimName === undefined) return undefined
   const vm = vmOf(properties?.resourceId)
@@ -63,6 +65,32 @@ function foundMachine(
     instanceType: properties?.hardware?.vmSize ?? '',
     capacityType: properties?.priority === 'Spot' ? 'spot' : 'on-demand',
     ...(vm === undefined ? {} : { nodes: nodesNaming({ cache }, vm).map(namingNode) }),
+    ...defined({ lost: config.makesMachines?.pool === pool ? lostMachine(deps, { claimName, machine }) : undefined }),
+  }
+}
+
+/** Returns what a NodeClaim of the name is made again from; undefined where a launch would not find the machine, or it has no VM. */
+function lostMachine(
+  { config }: OrphanedMachinesDeps,
+  { claimName, machine }: { readonly claimName: string; readonly machine: AksMachine },
+): FoundMachine['lost'] {
+  const { id, name, properties } = machine
+  const vm = vmOf(properties?.resourceId)
+  if (vm === undefined || machineNameOf(claimName) !== name) return undefined
+  const [claimUid, nodePool] = [tagKeys.claimUid, tagKeys.nodePool].map((key) => tagOf(properties?.tags, key))
+  const common = {
+    ...vm,
+    id,
+    machine: id,
+    claimName,
+    ...defined({ claimUid, nodePool }),
+    isFailed: properties?.provisioningState === 'Failed',
+  }
+  try {
+    const { typeName: instanceType, zone, capacityType } = offeringOf(machine, config)
+    return { ...common, instanceType, zone, capacityType }
+  } catch (error) {
+    return { ...common, instanceType: '', zone: '', capacityType: '', foreign: scrubbedMessage(error) }
   }
 }
 

@@ -1,12 +1,13 @@
 import type { HeldNode } from '../../../core/garbage.ts'
-import { namingNode, type PodCounts } from '../../../core/machines-in-use.ts'
+import { type NamedVm, namingNode, type PodCounts } from '../../../core/machines-in-use.ts'
 import { isNodeOfSomeClaim, isOwnNodeOfVm, owningClaim } from '../../../core/node-claim/node-owner.ts'
 import type { Node } from '../../../core/objects.ts'
 import { terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { updateNode } from '../../kubernetes/client/object-writes.ts'
 import { deleteNode, withoutFinalizer } from '../../kubernetes/draining/node-deletion.ts'
 import type { WriteDeps } from '../../kubernetes/parts.ts'
-import { type ClaimVmDeps, getVm } from '../launch/claim-vm.ts'
+import type { AzureConfig } from '../azure-config.ts'
+import { type ClaimVmDeps, getVmNamed } from '../launch/claim-vm.ts'
 import { claimNameOf, providerId, vmName } from '../launch/virtual-machine.ts'
 import type { AzureParts } from '../parts.ts'
 import { isFreeOfPods } from './machines-in-use.ts'
@@ -17,18 +18,29 @@ export type OrphanedNodesDeps = ClaimVmDeps & WriteDeps & Pick<AzureParts, 'cach
  * Returns the Nodes that are being deleted and wait for a NodeClaim that is gone, since its finalizer was removed by hand. Kubernetes deletes a
  * claim's dependants, and Joiner's finalizer holds them. A Node that names that claim as its owner and its VM as its provider id is proven. A claim
  * that was deleted without its dependants (`--cascade=orphan`) leaves a Node without owner: that is proven by VM name and provider id.
- * The cache must be up to date.
+ * Where AKS machines are managed AKS names the VM, and the Node as the VM. The cache must be up to date.
  */
 export function orphanedNodes({ cache, config }: Pick<OrphanedNodesDeps, 'cache' | 'config'>): readonly HeldNode[] {
   return [...cache.nodes.values()].flatMap((node) => {
     const claimName = claimOf(node)
     if (claimName === undefined || !isHeldByUs(node)) return []
-    const ownId = providerId(config, claimName).toLowerCase()
-    if (node.providerId?.toLowerCase() !== ownId) return []
+    const vm = vmOf(config, node, claimName)
+    if (vm === undefined) return []
     const isOwned =
-      cache.nodeClaims.get(claimName) !== undefined || cache.nodeClaims.by('byProviderId', ownId).length > 0
-    return isOwned ? [] : [{ name: node.metadata.name, claimName, nodes: [namingNode(node)] }]
+      cache.nodeClaims.get(claimName) !== undefined ||
+      cache.nodeClaims.by('byProviderId', vm.providerId.toLowerCase()).length > 0
+    return isOwned ? [] : [{ name: node.metadata.name, claimName, vm, nodes: [namingNode(node)] }]
   })
+}
+
+/** Returns the VM of a Node: of the name that Joiner gives it, or of the Node's own name where AKS may have named both. */
+function vmOf({ managesMachines = false, ...config }: AzureConfig, node: Node, claimName: string): NamedVm | undefined {
+  const names = [
+    claimName,
+    ...(managesMachines && owningClaim(node) !== undefined ? [claimNameOf(node.metadata.name)] : []),
+  ]
+  const name = names.find((one) => providerId(config, one).toLowerCase() === node.providerId?.toLowerCase())
+  return name === undefined ? undefined : { name: vmName(name), providerId: providerId(config, name) }
 }
 
 /** Returns the name of the claim that a Node was made for. */
@@ -45,11 +57,11 @@ const isHeldByUs = ({ metadata }: Node) =>
 /** Releases such a Node once its VM is gone and no pods are known to run there. Returns whether it did. */
 export async function releaseNode(
   deps: OrphanedNodesDeps,
-  { name, claimName }: HeldNode,
+  { name, vm }: HeldNode,
   counts: PodCounts | undefined,
 ): Promise<boolean> {
-  if ((await getVm(deps, claimName)) !== undefined) return false
-  if (!(await isFreeOfPods(deps, { name, providerId: providerId(deps.config, claimName) }, counts))) return false
+  if ((await getVmNamed(deps, vm.name)) !== undefined) return false
+  if (!(await isFreeOfPods(deps, { ...vm, name }, counts))) return false
   let released = false
   await updateNode(deps, name, (node) => {
     released = isHeldByUs(node)

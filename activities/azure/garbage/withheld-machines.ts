@@ -49,7 +49,7 @@ export async function reportWithheldMachines(
   }
   for (const machine of machines) {
     const node = deps.cache.nodes.get(machine.node)
-    const message = `No NodeClaim stands for ${withheldText(machine)}. It is kept; to have it deleted: ${withheldRemedy(machine.node, machine.kind)}`
+    const message = `No NodeClaim stands for ${withheldText(machine)}. It is kept; to have it deleted: ${withheldRemedy(machine)}`
     const about = node === undefined ? ownNamespace(deps) : subject(node)
     deps.events.record({ about, reason: 'GarbageWithheld', message, values: [machine.kind, machine.name] })
   }

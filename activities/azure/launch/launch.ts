@@ -100,9 +100,9 @@ async function launchOnce(
   await deps.catalogue.whenLoaded(signal)
   const vm = await prefetched.vm
   const existing = async () =>
-    adoptLost(deps, claim) ??
-    (vm && (await takeOver(deps, { claim, vm, attempt }, signal))) ??
-    maker.takeOver({ claim, attempt }, signal)
+    isAdopting(claim)
+      ? ((vm === undefined ? await maker.takeOver({ claim, attempt }, signal) : undefined) ?? adoptLost(deps, claim))
+      : ((vm && (await takeOver(deps, { claim, vm, attempt }, signal))) ?? maker.takeOver({ claim, attempt }, signal))
   // A claim whose time is over does not wait for what is another's to go.
   const taken = await existing().catch((error: unknown) => {
     if (lookOnly && isOthers(error)) return undefined

@@ -68,20 +68,16 @@ export async function takeOver(
   return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
 }
 
-/**
- * Gives a claim that was made again for the VM of a lost one that VM, as its tags prove, by writing the claim's UID into them; undefined for any other
- * claim. No VM is made for it: one that is gone ends the claim. Only the VM that was read is changed, so an attempt that stood still changes nothing.
- * Errors: `LaunchBlocked` for a VM that is another's.
- */
-export function adoptLost(deps: TakeOverDeps, claim: NodeClaim): Promise<LaunchOutcome> | undefined {
-  return isAdopting(claim) ? adoptVm(deps, claim) : undefined
-}
-
-/** Whether a claim was made again for the VM of a lost one. */
+/** Whether a claim was made again for the VM or AKS machine of a lost one. */
 export const isAdopting = (claim: NodeClaim | undefined) =>
   claim?.metadata.annotations[annotations.adoptedFrom] !== undefined
 
-async function adoptVm(deps: TakeOverDeps, claim: NodeClaim): Promise<LaunchOutcome> {
+/**
+ * Gives a claim that was made again for the VM of a lost one that VM, as its tags prove, by writing the claim's UID into them. No VM is made for it: one
+ * that is gone ends the claim. Only the VM that was read is changed, so an attempt that stood still changes nothing.
+ * Errors: `LaunchBlocked` for a VM that is another's.
+ */
+export async function adoptLost(deps: TakeOverDeps, claim: NodeClaim): Promise<LaunchOutcome> {
   const { name, uid, annotations: noted } = claim.metadata
   const vm = await getVm(deps, name)
   if (vm === undefined || vm.provisioningState === 'Deleting') {
@@ -99,12 +95,7 @@ async function adoptVm(deps: TakeOverDeps, claim: NodeClaim): Promise<LaunchOutc
       'InstanceNotOwned',
       `VM ${vmName(name)} ${why}, so it is not adopted; if it is the lost NodeClaim's: kubectl annotate nodeclaim ${name} --overwrite ${annotations.adoptedFrom}=UID with the UID in the VM's tag ${tagKeys.claimUid}; else delete the NodeClaim`,
     )
-  // It would be taken over and found to have failed in turn, without end: no other VM is made for it.
-  if (vm.provisioningState === 'Failed' && (await readNode(deps, claim)) === undefined)
-    throw new LaunchBlocked(
-      'CommonLaunchFailure',
-      `VM ${vmName(name)} is Failed and its Node is gone, so it is not adopted; to repair it: az vm reapply --ids ${vm.id}; else delete the NodeClaim`,
-    )
+  if (vm.provisioningState === 'Failed') await refuseFailed(deps, claim, { called: `VM ${vmName(name)}`, id: vm.id })
   if (tagOf(vm.tags, tagKeys.claimUid) !== uid) {
     const tags = mergedTags(vm.tags ?? {}, { [tagKeys.clusterUid]: deps.config.clusterUid, [tagKeys.claimUid]: uid })
     await deps.azure.compute.virtualMachines
@@ -112,6 +103,22 @@ async function adoptVm(deps: TakeOverDeps, claim: NodeClaim): Promise<LaunchOutc
       .submitted()
   }
   return adopt(deps, claim, vm)
+}
+
+/**
+ * Refuses to adopt what is Failed and has no Node: it would be taken over and found to have failed in turn, without end, as no other VM is made for the
+ * claim. Errors: `LaunchBlocked`.
+ */
+export async function refuseFailed(
+  deps: TakeOverDeps,
+  claim: NodeClaim,
+  { called, id = '' }: { readonly called: string; readonly id?: string | undefined },
+): Promise<void> {
+  if ((await readNode(deps, claim)) !== undefined) return
+  throw new LaunchBlocked(
+    'CommonLaunchFailure',
+    `${called} is Failed and its Node is gone, so it is not adopted; to repair it: az vm reapply --ids ${id}; else delete the NodeClaim`,
+  )
 }
 
 /** Whether an error of a take-over says that what has the claim's name is not the claim's. */

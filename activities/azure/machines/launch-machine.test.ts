@@ -16,6 +16,7 @@ const own = (attempt = '1') => ({
   'karpenter.azure.com_aksmachine_nodeclaim': 'a',
   'joiner.sh_attempt': attempt,
 })
+const lostClaim = newClaim({ metadata: { annotations: { 'joiner.sh/adopted-from': 'lost' } } })
 const soldOut = { code: 'SkuNotAvailable', message: 'Standard_D2s_v5 is not available' }
 const sold = { code: 'QuotaExceeded', message: 'no', details: [soldOut] }
 const refusal = (code: string, message: string) => ({ status: 400, body: { error: { code, message } } })
@@ -85,6 +86,26 @@ describe('a launch of an AKS machine', () => {
     expect(await ended(deleteInstance(deps, ref, signal))).toMatchObject({ existed: false })
     expect(azure.writes).toEqual([])
     expect(aks.machines.size).toBe(1)
+  })
+
+  it('gives a NodeClaim that was made again for a lost one its machine, whose tags stay as they are', async () => {
+    const { aks, azure, launch, claim } = machineWorld(lostClaim)
+    aks.put('a', { tags: { ...own(), 'joiner.sh_nodeclaim-uid': 'lost' } })
+    expect(await launch()).toMatchObject({ kind: 'launched', providerId: expect.stringMatching(machineVm('a')) })
+    expect(claim()?.metadata.annotations).toMatchObject({ 'joiner.sh/adopted-machine': 'uid-a' })
+    expect([azure.writes, aks.machines.get('a')?.tags]).toEqual([[], { ...own(), 'joiner.sh_nodeclaim-uid': 'lost' }])
+  })
+
+  it('makes no other machine for it: it ends, or waits for somebody who repairs a machine that failed', async () => {
+    const { aks, azure, launch, claim, launched } = machineWorld(lostClaim)
+    aks.put('a', { tags: { ...own(), 'joiner.sh_nodeclaim-uid': 'lost' } })
+    aks.becomes('a', 'Failed')
+    await expect(launch()).rejects.toThrow()
+    expect(launched()?.message).toMatch(/AKS machine .*a is Failed and its Node is gone, so it is not adopted/)
+    aks.machines.clear()
+    expect(await launch()).toEqual({ kind: 'claimGone' })
+    expect(claim()?.metadata.deletionTimestamp).toBeDefined()
+    expect(azure.writes).toEqual([])
   })
 
   it('has one of Karpenter that carries no UID', async () => {

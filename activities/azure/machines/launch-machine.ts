@@ -13,7 +13,7 @@ import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import { type InstanceMaker, makeInstance, type PutVmDeps } from '../launch/put-vm.ts'
 import { tagKeys, tagOf } from '../launch/tags.ts'
-import { adoptInstance, type TakeOverDeps } from '../launch/take-over.ts'
+import { adoptInstance, isAdopting, refuseFailed, type TakeOverDeps } from '../launch/take-over.ts'
 import { providerIdOf } from '../launch/virtual-machine.ts'
 import { type MakeInput, nodeRequest } from '../launch/vm-request.ts'
 import { notManaged } from './adopt-machines.ts'
@@ -83,7 +83,10 @@ async function takeOverMachine(
       `AKS machine ${id.pool}/${id.name} exists already and ${foreign}; nothing is launched over it. Delete the NodeClaim and give it another name, or delete the machine`,
     )
   const state = machine.properties?.provisioningState
-  if (state !== 'Failed' && state !== 'Deleting') {
+  const isLost = isAdopting(own)
+  if (isLost && state === 'Failed')
+    await refuseFailed(deps, own, { called: `AKS machine ${id.pool}/${id.name}`, id: machine.properties?.resourceId })
+  if (state !== 'Deleting' && (state !== 'Failed' || isLost)) {
     const made = await withVm(deps, id, signal)
     return adoptInstance(deps, own, { kind: 'AKS machine', offering: offeringOf(made, deps.config), ...madeOf(made) })
   }

@@ -58,9 +58,12 @@ export function whyNotOwn({ properties }: AksMachine, claim: NodeClaim, scope: S
   return whyForeignTags(properties?.tags, claim, scope)
 }
 
-/** Returns why the tags of a machine or its VM are not those of a NodeClaim. Karpenter's name the claim, Joiner's its UID as well. */
+/**
+ * Returns why the tags of a machine or its VM are not those of a NodeClaim. Karpenter's name the claim, Joiner's its UID as well, which nobody can change:
+ * where a claim was made again for a lost one, it stays that one's.
+ */
 export function whyForeignTags(tags: Tags, claim: NodeClaim, scope: ClusterIdentity): string | undefined {
-  const { uid, nodePool } = claimIdentity(claim)
+  const { uid, nodePool, adoptedFrom } = claimIdentity(claim)
   const wanted: readonly (readonly [string, string | undefined])[] = [
     [tagKeys.cluster, scope.clusterName],
     [tagKeys.aksMachine, claim.metadata.name],
@@ -68,7 +71,7 @@ export function whyForeignTags(tags: Tags, claim: NodeClaim, scope: ClusterIdent
   ]
   const optional = [
     [tagKeys.clusterUid, scope.clusterUid],
-    [tagKeys.claimUid, uid],
+    ...(adoptedFrom === undefined ? [[tagKeys.claimUid, uid] as const] : []),
   ] as const
   const all = [...wanted, ...optional.filter(([key]) => tagOf(tags, key) !== undefined)]
   const [key, value] = all.find(([name, text]) => tagOf(tags, name) !== text) ?? []

@@ -61,6 +61,12 @@ async function adoptOne(deps: CreateClaimsDeps, machine: Adoption, all: readonly
     const { name: claimName } = made.metadata
     return { kind: 'left', why: `it is registered by now; to end it: kubectl delete nodeclaim ${claimName}` }
   }
+  // It is drained by the Node of its VM, whose name nothing else says before its launch.
+  if (machine.machine !== undefined) {
+    const status = { providerID: machine.machine.providerId }
+    const path = resourcePath('nodeclaims', made.metadata.name)
+    deps.cache.upsert('NodeClaim', await deps.client.patchStatus(path, { status }))
+  }
   await deleteClaim(deps, made.metadata)
   return { kind: 'adopted' }
 }
@@ -69,7 +75,12 @@ async function adoptOne(deps: CreateClaimsDeps, machine: Adoption, all: readonly
 async function createOrFind(deps: CreateClaimsDeps, pool: NodePool, machine: Adoption): Promise<NodeClaim | string> {
   const { claimName: name, claimUid = 'unknown' } = machine
   const node = deps.cache.nodes.get(machine.node)
-  const added = { ...hashesOf(node, machine), [annotations.adoptedFrom]: claimUid }
+  const added = {
+    ...hashesOf(node, machine),
+    [annotations.adoptedFrom]: claimUid,
+    // Its own UID is not known yet.
+    ...(machine.machine && { [annotations.aksMachine]: machine.machine.id, [annotations.adoptedMachine]: claimUid }),
+  }
   const body = claimBody(pool, adoptedClaim(pool, machine, node), { name, annotations: added })
   const early = refusalBefore(body)
   if (early !== undefined) return early
@@ -110,7 +121,10 @@ function hasRoom(
   const known = new Set(claims.map(({ metadata }) => metadata.name))
   const without = all.filter(({ nodePool, claimName }) => nodePool === name && !known.has(claimName)).length
   const leaves = (claim: NodeClaim) => {
-    const node = cache.nodes.get(`${nodeNamePrefix}${claim.metadata.name}`)
+    const { name: own } = claim.metadata
+    // Of one that was made just now the status names no Node yet. AKS gives the Nodes of its machines names of its own.
+    const found = all.find(({ claimName }) => claimName === own)?.node
+    const node = cache.nodes.get(found ?? claim.status.nodeName ?? `${nodeNamePrefix}${own}`)
     const isChosen = claim.metadata.annotations[annotations.disruptionCommand] !== undefined
     return isDeleting(claim) || isChosen || (node !== undefined && isDeleting(node))
   }

@@ -1,6 +1,7 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
 import type { WithheldMachine, WithheldMachines } from '../../../api/withheld-machines.ts'
 import type { AdoptionOutcome, AskedAdoption } from '../../../core/adoption.ts'
+import { machineNameOf } from '../../../core/node-claim/aks-machine.ts'
 import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
 import { maintenanceScheduleId, taskQueue } from '../../../core/task-queues.ts'
 import type { maintenance } from '../../../workflows/index.ts'
@@ -77,9 +78,14 @@ function planTable(machines: readonly WithheldMachine[], isToEnd: boolean): Tabl
   return { ...shown, drop: ['NODEPOOL', 'SIZE'] }
 }
 
+const plansOfKind = {
+  VM: 'nothing is known of it yet',
+  'AKS machine': 'AKS machines get a NodeClaim again only where Joiner makes such machines (azure.provisionMode)',
+  Node: 'Nodes get no NodeClaim again',
+} as const satisfies Readonly<Record<WithheldMachine['kind'], string>>
+
 function doneText({ kind, plan, why, remedy, differs }: WithheldMachine, isToEnd: boolean): string {
-  if (plan === undefined)
-    return `stays: ${kind === 'VM' ? 'nothing is known of it yet' : `${kind}s get no NodeClaim again`}`
+  if (plan === undefined) return `stays: ${plansOfKind[kind]}`
   if (plan === 'left') return `stays: ${why}; ${remedy}`
   const ends = isToEnd || plan === 'drain' ? ', drain, end' : ''
   return `adopt${ends}${differs === undefined ? '' : `; ${differs}`}`
@@ -115,8 +121,8 @@ function areDone(outcomes: readonly AdoptionOutcome[], { names = [], end }: Aske
   const texts = { adopted: end === true ? 'is drained and ends' : 'is adopted', waiting: 'waits', left: 'stays' }
   for (const { claimName, kind, why } of outcomes)
     say(`NodeClaim ${claimName}: its VM ${texts[kind]}${why === undefined ? '' : `: ${why}`}`)
-  const told = new Set(outcomes.map(({ claimName }) => `${nodeNamePrefix}${claimName}`))
-  const untold = names.filter((name) => !told.has(name))
+  const told = new Set(outcomes.flatMap(({ claimName }) => [`${nodeNamePrefix}${claimName}`, machineNameOf(claimName)]))
+  const untold = names.filter((name) => !told.has(name.slice(name.indexOf('/') + 1)))
   if (untold.length > 0)
     console.error(
       `${few(untold, 5)}: not adopted now: it has its NodeClaim again, runs no pods any more, or was not looked at; joiner admin adopt --dry-run says which`,

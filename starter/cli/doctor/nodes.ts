@@ -82,7 +82,7 @@ export async function examineLostClaims(context: DoctorContext): Promise<Finding
     `${counted(count, 'machine')} without a NodeClaim kept since pods run there, ${costPerDay.toFixed(2)} USD a day (found at ${new Date(atMs ?? 0).toISOString()})${adopted}`,
     [
       doubt ?? 'what becomes of them: joiner admin adopt --dry-run; to have that at once: joiner admin adopt',
-      `to have one deleted: ${withheldRemedy('NODE')}`,
+      `to have one deleted: ${withheldRemedy({ node: 'NODE' })}`,
     ],
     machines.slice(0, mostMachines).map(withheldText),
   )

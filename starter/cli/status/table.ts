@@ -98,7 +98,7 @@ function withheld({ withheld: found }: ClusterReport, now: number): Part {
       ...found.machines.slice(0, mostWithheld).map(withheldText),
       more > 0 ? `and ${more} more, see --output json` : undefined,
       found.doubt,
-      `to have one deleted: ${withheldRemedy('NODE')}`,
+      `to have one deleted: ${withheldRemedy({ node: 'NODE' })}`,
     ],
   }
 }

@@ -82,7 +82,7 @@ export class NodeAccounts {
 
   /** What a node is, Azure knows. */
   #ofMachine(name: string, { report }: Details): readonly Untruth[] {
-    const machine = this.#scene.fast.azure.deps.machines.get(`aks-${name}`)
+    const machine = this.#scene.fast.azure.deps.machines.get(this.#scene.vmNameOf(name))
     if (machine === undefined || report?.instanceType === undefined) return []
     const { properties, zones = [] } = machine.body
     const truth = {
@@ -98,7 +98,7 @@ export class NodeAccounts {
   /** A NodeClaim that is made again for a VM that is to be drained never learns of its Node, and its drain does. */
   #ofPods(name: string, { report, lifecycle }: Details): readonly Untruth[] {
     const { objects } = this.#scene.fast.cluster.server
-    const pods = objects.of('pods').filter((pod) => nodeOf(pod) === (report?.node ?? `aks-${name}`))
+    const pods = objects.of('pods').filter((pod) => nodeOf(pod) === (report?.node ?? this.#scene.vmNameOf(name)))
     const active = pods.filter((pod) => !isGoing(pod) && !hasEnded(pod)).length
     const holds = lifecycle === undefined || lifecycle.status === 'silent' ? [] : (lifecycle.status?.drain?.on ?? [])
     const gone = holds.filter(({ what }) => {

@@ -1,6 +1,6 @@
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
-import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
-import { metaOf, type ObjectStore } from '../../fast/kubernetes/api/objects.ts'
+import { metaOf } from '../../fast/kubernetes/api/objects.ts'
+import type { Scene } from '../scene.ts'
 
 export interface Condition {
   readonly type: string
@@ -35,13 +35,14 @@ export function isWaiting(pod: Json, sinceMs = Number.POSITIVE_INFINITY): boolea
  * How many vCPUs the nodes of a NodePool have. A NodeClaim that has not heard of its VM counts with the Node that joined for it: the answer to its PUT was
  * lost, and Joiner may have to wait for Azure's deletion of that VM. One without either counts with what its pods request (docs/placement.md).
  */
-export function cpusOf(objects: Pick<ObjectStore, 'of'>, pool: string): number {
+export function cpusOf(scene: Scene, pool: string): number {
+  const { objects } = scene.fast.cluster.server
   const nodes = new Map(objects.of('nodes').map((node) => [metaOf(node).name, node]))
   return objects
     .of('nodeclaims')
     .filter((claim) => metaOf(claim).labels?.['karpenter.sh/nodepool'] === pool)
     .reduce((sum, claim) => {
-      const node = nodes.get(`${nodeNamePrefix}${metaOf(claim).name}`)
+      const node = nodes.get(scene.vmNameOf(metaOf(claim).name))
       return sum + (cpuOf(claim) ?? (node && cpuOf(node)) ?? requestedCpu(claim))
     }, 0)
 }

@@ -163,7 +163,7 @@ export class PodAccounts {
     const pool = objects.find(`/apis/karpenter.sh/v1/nodepools/${name}`)
     const nodeClass = objects.find('/apis/karpenter.azure.com/v1beta1/aksnodeclasses/default')
     if (![pool, nodeClass].every((one) => one !== undefined && !isGoing(one) && isTrue(one, 'Ready'))) return false
-    const used = cpusOf(objects, name)
+    const used = cpusOf(this.#scene, name)
     const size = which === 'smallest' ? Math.min(...cpus.map(Number)) : Math.max(...cpus.map(Number))
     return nodes === undefined && used + size <= cpuLimit
   }

@@ -14,7 +14,7 @@ import type { Scene } from '../scene.ts'
 import { Accounts } from './accounts.ts'
 import { Brakes } from './brakes.ts'
 import { Joins } from './joins.ts'
-import { isBarred, owningUids, poolOf, resolved } from './lost-vms.ts'
+import { isBarred, owning, poolOf, resolved } from './lost-vms.ts'
 import { type Condition, cpuOf, isGoing, isTrue, requestedCpu } from './objects-seen.ts'
 import { Replacements } from './replacements.ts'
 import type { Wrong } from './wrong.ts'
@@ -106,14 +106,14 @@ export class Watch {
     // No copies: of all that Azure has two fields are looked at, each ten seconds.
     const virtualMachines = this.#scene.fast.azure.deps.machines.all
     this.#scene.count(virtualMachines.length > 0 ? 'looks with VMs' : 'looks without VMs')
-    const uids = owningUids(claims)
+    const isOwned = owning(claims)
     const names = new Set(virtualMachines.map(({ name }) => name))
     for (const name of this.#orphans.keys()) if (!names.has(name)) this.#orphans.delete(name)
     for (const {
       name,
       body: { tags = {} },
     } of virtualMachines)
-      if (!this.#scene.foreign.vms.has(name)) this.#lookAtVm({ name, tags }, uids.has(tags[uidTag] ?? ''))
+      if (!this.#scene.foreign.vms.has(name)) this.#lookAtVm({ name, tags }, isOwned(tags))
     this.#lookAtMarks(claims)
     this.#noteOverLimit(claims, new Set(virtualMachines.map(({ body: { tags = {} } }) => tags[uidTag])))
     const staying = claims.filter((claim) => !isGoing(claim))
@@ -232,7 +232,7 @@ export class Watch {
   #deadlineOf(nodeName: string): number {
     // A NodeClaim that is made again for a VM that is to be drained never learns of its Node.
     const claim = this.#claims().find(
-      (one) => one.status?.nodeName === nodeName || `aks-${metaOf(one).name}` === nodeName,
+      (one) => one.status?.nodeName === nodeName || this.#scene.vmNameOf(metaOf(one).name) === nodeName,
     )
     const text = claim && metaOf(claim).annotations?.[deadlineKey]
     return text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text)

@@ -5,7 +5,7 @@ import { addMachinesPool, machinesPool, makingMachines } from '../../arm/machine
 import type { RawObject } from '../../karpenter-remains.ts'
 import { machinesOf } from '../../take-over/nap-cluster.ts'
 import { isTrue, type Seen, World } from '../../world.ts'
-import { afterAll, beforeAll, expect, test } from '../scenario.ts'
+import { afterAll, beforeAll, expect, fastTest, test } from '../scenario.ts'
 
 const making = { ...makingMachines, JOINER_RESYNC_INTERVAL: '3s' } as const
 
@@ -101,6 +101,59 @@ test('a new node image replaces each machine', async () => {
   const images = made?.status['images'] as readonly { readonly id: string }[]
   const versions = images.map(({ id }) => nodeImageVersion(id))
   for (const { status } of await claims()) expect(versions).toContain(status['imageID'])
+})
+
+/** Removes all NodeClaims past their lifecycles while Joiner is away. */
+async function lose(cascade: 'orphan' | 'background'): Promise<void> {
+  await world.crash()
+  for (const { metadata } of await claims()) {
+    const patch = '{"metadata":{"finalizers":[]}}'
+    await world.operator.kubectl(['patch', 'nodeclaim', metadata.name, '--type=merge', '-p', patch])
+    await world.operator.kubectl(['delete', 'nodeclaim', metadata.name, `--cascade=${cascade}`])
+  }
+  world.startJoiner('joiner', making)
+}
+
+const machineNames = async () => (await machinesOf(world)).map(({ name }) => name).sort()
+const podUids = async () => (await world.list('pods')).map(({ metadata }) => metadata.uid).sort()
+const longMs = 40 * 60_000
+
+fastTest('NodeClaims that were lost are made again, twice, with their machines and pods', async () => {
+  const before = [await podUids(), await machineNames(), await puts()]
+  for (const _ of ['once', 'again']) {
+    await lose('orphan')
+    await world.until('all NodeClaims are back', async () => (await claims()).length === 7, longMs)
+    await untilMade(7)
+    expect([await podUids(), await machineNames(), await puts()]).toEqual(before)
+  }
+})
+
+fastTest('a lost NodeClaim whose machine is to end is drained, and nothing is left of it', async () => {
+  const [{ metadata } = { metadata: { name: '' } }] = await claims()
+  const [machine] = (await machinesOf(world)).filter(({ name }) => name === metadata.name)
+  await lose('orphan')
+  const named = `${machinesPool}/${metadata.name}`
+  await world.until(
+    'it is known',
+    async () => (await world.joiner('admin', 'adopt', '--dry-run')).includes(`${named} `),
+    longMs,
+  )
+  expect(await world.joiner('admin', 'adopt', '--delete', named, '--yes')).toContain('its VM is drained and ends')
+  await world.until('it is gone', async () => !(await machineNames()).includes(metadata.name), longMs)
+  await world.until('all others are back', async () => (await claims()).length === 7, longMs)
+  await untilMade(7)
+  expect((await world.list('nodes')).map((node) => node.metadata.name)).not.toContain(machine?.vm)
+})
+
+fastTest('Nodes that are being deleted by then are drained, one by one, and end with their machines', async () => {
+  const before = await machineNames()
+  await lose('background')
+  await world.until(
+    'all of them are gone',
+    async () => (await machineNames()).every((name) => !before.includes(name)),
+    10 * longMs,
+  )
+  await untilMade(7)
 })
 
 test('fewer pods end machines, and at last nothing is left', async () => {
