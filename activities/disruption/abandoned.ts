@@ -2,6 +2,7 @@ import { conditionOf, isTrue } from '../../core/conditions.ts'
 import type { NodeClaim } from '../../core/objects.ts'
 import { annotations, taintKeys } from '../../core/requirements/labels.ts'
 import { hasPassed } from '../../core/values/time.ts'
+import { ApiError } from '../kubernetes/client/api-error.ts'
 import type { CommandObjectsDeps } from '../kubernetes/commands/command-objects.ts'
 import { releaseCandidate, releaseReplacement, stampOf } from '../kubernetes/commands/command-objects.ts'
 import { claimNode } from '../kubernetes/lifecycle/claim-nodes.ts'
@@ -100,7 +101,17 @@ function runningCommands({ commands }: AbandonedDeps): (commandId: string) => Pr
   }
 }
 
-async function release(deps: AbandonedDeps, { claim: { metadata }, commandId, isReplacement }: Trace): Promise<void> {
+/** What the API server refuses is tried again; it holds up nothing else. */
+async function release(deps: AbandonedDeps, trace: Trace): Promise<void> {
+  try {
+    await takeOff(deps, trace)
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    deps.log.warn({ nodeClaim: trace.claim.metadata.name, err: error }, 'failed to release node of an ended command')
+  }
+}
+
+async function takeOff(deps: AbandonedDeps, { claim: { metadata }, commandId, isReplacement }: Trace): Promise<void> {
   deps.log.warn(
     { nodeClaim: metadata.name, command: commandId },
     isReplacement === true ? 'deleted replacement of an ended command' : 'released node of an ended command',

@@ -10,6 +10,7 @@ import { annotations, labels } from '../../core/requirements/labels.ts'
 import { azureDriftOf, type DriftDeps } from '../azure/node-class/drift.ts'
 import type { AzureParts } from '../azure/parts.ts'
 import { forEachOf } from '../concurrency.ts'
+import { ApiError } from '../kubernetes/client/api-error.ts'
 import { setClaimConditions } from '../kubernetes/client/object-writes.ts'
 
 export type ClaimConditionsDeps = DriftDeps & Pick<AzureParts, 'catalogue'>
@@ -58,16 +59,24 @@ export async function keepClaimConditions(deps: ClaimConditionsDeps): Promise<vo
     else due.push({ claim, view })
   }
   const reported = new Map<string, string[]>()
+  const failed: { readonly nodeClaim: string; readonly err: ApiError }[] = []
   await forEachOf(due, concurrency, async ({ claim, view }) => {
     let change: ClaimChange | undefined
     const after = await setClaimConditions(deps, claim.metadata, (current) => {
       change = current.metadata.deletionTimestamp === undefined ? changeOf(deps, current, { view, now }) : undefined
       return change
+    }).catch((err: unknown) => {
+      // A webhook may refuse one for ever: the others do not wait for it.
+      if (!(err instanceof ApiError)) throw err
+      failed.push({ nodeClaim: claim.metadata.name, err })
+      return undefined
     })
     if (change === undefined || after === undefined) return
     const news = newsOf(change)
     if (news !== undefined) reported.set(news, [...(reported.get(news) ?? []), claim.metadata.name])
   })
+  if (failed.length > 0)
+    deps.log.warn({ nodeClaims: failed.length, ...failed[0] }, 'failed to write what disruption reads of nodeclaims')
   // One line for a pool that was edited, not one for each of its nodes.
   for (const [news, names] of reported) deps.log.info({ nodeClaims: names.length, first: names.slice(0, 5) }, news)
 }

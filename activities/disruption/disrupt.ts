@@ -103,26 +103,32 @@ async function step(deps: DisruptDeps, fence: Fence, signal: AbortSignal): Promi
   const memory = memoryOf(deps)
   await deps.quarantine.refresh()
   const pauses = await refreshPauses(deps)
+  // Under a pause too: nobody else takes off what a command has left whose workflow is gone.
+  await alone(committer, signal, () => releaseAbandoned(deps, memory, { fence, signal }))
   if (pauses.wholeLoop !== undefined) return pauseFor(pausedMs, signal)
   await keepClaimConditions(deps)
   publishProtections(deps)
-  await committer.exclusively(async () => {
-    signal.throwIfAborted()
-    await releaseAbandoned(deps, memory, { fence, signal })
-    await removeSurplus(deps, { pauses, fence, signal })
-  })
+  await alone(committer, signal, () => removeSurplus(deps, { pauses, fence, signal }))
   const late = await validations.forgetEnded(deps.commands, deps.now())
   if (late.length > 0) deps.log.warn({ commands: late }, 'commands wait for their commit longer than they should')
   if (validations.isDue(deps.now())) return validations.untilEnd(dueMs, signal)
   signal.throwIfAborted()
   const startedAt = deps.now()
   const { urgentChanges } = memory
-  const { proposals, nextMs } = await pass(deps, memory, pauses)
+  const { proposals, nextMs } = await pass(deps, memory, { pauses, fence })
   // What was decided before a commit may not hold after it.
   signal.throwIfAborted()
   if (proposals.length > 0) return start(deps, proposals)
   const rest = Math.max(burstMs, restPerWork * (deps.now() - startedAt))
   await untilWorthALook(deps, { memory, urgentChanges, nextMs, rest }, signal)
+}
+
+/** Does work beside which nothing is committed. Errors: the signal's, and those of the work. */
+function alone(committer: Committer, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  return committer.exclusively(async () => {
+    signal.throwIfAborted()
+    await work()
+  })
 }
 
 /** Starts the commands. Those of some methods are committed at once. Others wait to be validated again, in case pods are about to arrive. */

@@ -9,6 +9,7 @@ import type { Pauses } from '../../core/pauses/pauses.ts'
 import type { Parts } from '../kubernetes/parts.ts'
 import { type PauseConditionsDeps, refreshPauses } from '../kubernetes/pauses/pause-conditions.ts'
 import { instanceTypes } from '../node-overlays/pool-types.ts'
+import type { Fence } from '../provisioning/fence.ts'
 import { type ClaimConditionsDeps, keepClaimConditions } from './claim-conditions.ts'
 import type { Committer } from './commit/committer.ts'
 import type { DisruptionProposal, PassOutcome } from './contract.ts'
@@ -49,7 +50,11 @@ interface Allowed {
 }
 
 /** Evaluates the cluster, unless that would only repeat the last pass, which had no result. */
-export async function pass(deps: PassDeps, memory: DisruptionMemory, pauses: Pauses): Promise<PassResult> {
+export async function pass(
+  deps: PassDeps,
+  memory: DisruptionMemory,
+  { pauses, fence }: Pick<Allowed, 'pauses'> & { readonly fence: Fence },
+): Promise<PassResult> {
   // Later changes may not be in the evaluation any more.
   const { changes } = memory
   const { methods, untilMs } = deps.committer.validations.methodsBeside(deps.now())
@@ -58,7 +63,7 @@ export async function pass(deps: PassDeps, memory: DisruptionMemory, pauses: Pau
   const evaluation = await evaluated(deps, memory, { pauses, methods })
   publishEvaluation(deps, evaluation)
   publishFindings(deps, evaluation)
-  recordVerdicts(deps, evaluation)
+  recordVerdicts(deps, fence, evaluation)
   const proposals = proposalsOf(evaluation.commands, { atMs: deps.now(), isForced: false, isAsked: false })
   const nextMs = Math.min(evaluation.nextChange ?? Number.POSITIVE_INFINITY, memory.restUntil(), untilMs)
   if (proposals.length === 0) {

@@ -74,5 +74,9 @@ async function remove(deps: SurplusDeps, { replicas = 0 }: NodePool, { metadata 
   const claim = await updateClaim(deps, { name, uid }, () => ({
     metadata: { annotations: { [annotations.scaledDownTo]: String(replicas) } },
   }))
-  if (claim !== undefined && (await deleteClaim(deps, { name, uid }))) countDisruption(deps, claim, reason)
+  if (claim === undefined) return
+  // One that is held since stays.
+  const mayGo = async (live: NodeClaim) => holdOf(live, deps.now()) === undefined
+  if ((await mayGo(claim)) && (await deleteClaim(deps, { name, uid }, { claim, mayGo })))
+    countDisruption(deps, claim, reason)
 }

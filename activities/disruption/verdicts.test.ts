@@ -60,6 +60,9 @@ beforeEach(() => {
   warnings = 0
 })
 
+/** Of the process that leads. */
+const fence = { checkIfStale: async () => {} }
+
 /** One evaluation in which a pod keeps the node. */
 async function evaluates(recorder: VerdictRecorder, pod: string | undefined, names: readonly string[] = ['a']) {
   const blocked = names.map((name) => ({
@@ -73,7 +76,7 @@ async function evaluates(recorder: VerdictRecorder, pod: string | undefined, nam
   ]
   const log = { warn: () => (warnings += 1) } as never
   recorder.record(
-    { client: maps.client, namespace: 'joiner', note, log, now: () => now },
+    { client: maps.client, namespace: 'joiner', note, log, now: () => now, fence },
     { commands: [], blocked, notes: [], passes, asked: {} },
     {
       nodes: names.map((name) => ({ node: sampleNode(name), claim: sampleClaim(name) })),

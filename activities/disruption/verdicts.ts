@@ -18,8 +18,12 @@ import { hasPassed } from '../../core/values/time.ts'
 import { type KeptSource, readConfigMap, writeConfigMap } from '../kubernetes/client/config-map.ts'
 import type { Parts } from '../kubernetes/parts.ts'
 import { type CatalogueOfPools, instanceTypes } from '../node-overlays/pool-types.ts'
+import { type Fence, FenceLostError } from '../provisioning/fence.ts'
 
 type StoreDeps = KeptSource & Pick<Parts, 'log' | 'now'>
+
+/** Where verdicts are kept, and the right to write them. */
+type Keeping = StoreDeps & { readonly fence: Pick<Fence, 'checkIfStale'> }
 
 export interface VerdictsDeps extends StoreDeps, CatalogueOfPools {
   readonly verdicts: VerdictRecorder
@@ -44,9 +48,11 @@ export class VerdictRecorder {
   #next: { readonly evaluation: Evaluation; readonly view: VerdictView } | undefined
   #working: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
+  #fence: Keeping['fence'] | undefined
 
-  /** Records an evaluation. Of those that come during a write, the last one counts. */
-  record(deps: StoreDeps, evaluation: Evaluation, view: VerdictView): void {
+  /** Records an evaluation by the holder of a fence. Of those that come during a write, the last one counts. */
+  record({ fence, ...deps }: Keeping, evaluation: Evaluation, view: VerdictView): void {
+    this.#fence = fence
     this.#next = { evaluation, view }
     this.#begin(deps)
   }
@@ -86,8 +92,16 @@ export class VerdictRecorder {
         await this.#write(deps)
       } while (this.#next !== undefined)
     } catch (error) {
+      if (error instanceof FenceLostError) return this.#forget()
       deps.log.warn({ err: error }, 'failed to store verdicts, retrying')
     }
+  }
+
+  /** Another process evaluates now: what this one has found, and what it knows of the ConfigMaps, is of no use any more. */
+  #forget(): void {
+    this.#next = undefined
+    this.#readAt = Number.NEGATIVE_INFINITY
+    for (const shard of this.#shards) shard.forget()
   }
 
   async #readIfNeeded(deps: StoreDeps): Promise<void> {
@@ -108,7 +122,11 @@ export class VerdictRecorder {
   }
 
   async #write(deps: StoreDeps): Promise<void> {
-    const written = await Promise.allSettled(this.#shards.map((shard) => shard.write(deps)))
+    const due = this.#shards.filter((shard) => shard.isDue(deps.now()))
+    if (due.length === 0) return
+    // A process that stood still would write over what its successor has found, and the successor writes only what changes.
+    await this.#fence?.checkIfStale()
+    const written = await Promise.allSettled(due.map((shard) => shard.write(deps)))
     for (const one of written) if (one.status === 'rejected') throw one.reason
   }
 
@@ -153,6 +171,12 @@ class Shard {
     this.#kept = new Map([...verdicts].map(([each, shown]) => [each, { found: shown, shown }]))
   }
 
+  forget(): void {
+    this.#kept = new Map()
+    this.#stored = new Map()
+    this.#lastPass = undefined
+  }
+
   /** Keeps verdicts. A verdict with the same text keeps its time. */
   keep(verdicts: readonly Verdict[], lastPass: LastPass): void {
     const most = Math.min(longestVerdict, Math.floor(mostInMap / Math.max(1, verdicts.length)))
@@ -180,12 +204,15 @@ class Shard {
     }
   }
 
-  /** Writes what is due. Errors: the API server's. */
+  /** Whether it is time to write. */
+  isDue(now: number): boolean {
+    const isPassDue = this.#lastPass !== undefined && hasPassed(lastPassEveryMs, this.#passWrittenAt, now)
+    return isPassDue || (this.isBehind && hasPassed(writeEveryMs, this.#writtenAt, now))
+  }
+
+  /** Writes what is new. Errors: the API server's. */
   async write(deps: StoreDeps): Promise<void> {
     const { now } = deps
-    const isPassDue = this.#lastPass !== undefined && hasPassed(lastPassEveryMs, this.#passWrittenAt, now())
-    const isDue = this.isBehind && hasPassed(writeEveryMs, this.#writtenAt, now())
-    if (!isDue && !isPassDue) return
     this.#stored = this.#verdictsIn(await this.#send(deps))
     this.#writtenAt = now()
     this.#passWrittenAt = now()
@@ -217,14 +244,16 @@ class Shard {
   }
 }
 
-/** Keeps the verdicts of an evaluation, for `joiner why`; at once, and without an error. */
-export function recordVerdicts(deps: VerdictsDeps, evaluation: Evaluation): void {
+/** Keeps the verdicts of an evaluation by the holder of a fence, for `joiner why`; at once, and without an error. */
+export function recordVerdicts(deps: VerdictsDeps, fence: Keeping['fence'], evaluation: Evaluation): void {
   const { cache } = deps
   const nodes = stateNodes({ nodes: [...cache.nodes.values()], nodeClaims: [...cache.nodeClaims.values()] })
-  deps.verdicts.record(deps, evaluation, {
+  const { client, namespace, note, log, now } = deps
+  const keeping = { client, namespace, log, now, fence, ...(note && { note }) }
+  deps.verdicts.record(keeping, evaluation, {
     nodes,
     nodePools: new Map([...cache.nodePools.values()].map((pool) => [pool.metadata.name, pool])),
     instanceTypes: instanceTypes(deps),
-    now: deps.now(),
+    now: now(),
   })
 }

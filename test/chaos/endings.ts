@@ -210,7 +210,6 @@ function excuse(scene: Scene, pod: Seen): string | undefined {
   const own = [...scene.pools.values()].filter(
     ({ name }) => !scene.removed.has(name) && (workload?.pool === undefined || workload.pool === name),
   )
-  const { objects } = scene.fast.cluster.server
   const hasRoom = own.find(
     ({ name, nodes, cpuLimit = Number.POSITIVE_INFINITY, cpus }) =>
       nodes === undefined && cpusOf(scene, name) + Math.min(...cpus.map(Number)) <= cpuLimit,

@@ -55,31 +55,33 @@ export class NotItsTurn extends LaunchBlocked {
 }
 
 /**
- * How long a launch waits for a DELETE that got no answer. It goes by name, without a precondition, so it would end the VM that is made next, with its
- * pods. With the wait for the answer that is a minute.
+ * How long nothing follows a request that got no answer. It goes by name: a late DELETE would end the VM that is made next, a late restart would hit the
+ * pods that came back after the one before. With the wait for the answer that is a minute.
  */
-const lateDeletionMs = 30_000
+const lateMs = 30_000
 
-/** Thrown by a launch whose DELETE of a VM got no answer: it may still take effect. */
-class DeletionUnanswered extends Error {
+/** Thrown for a request that got no answer, or one of a server at a loss (5xx): it may still take effect. */
+export class RequestUndecided extends Error {
   readonly failure: Failure
 
   constructor(error: RestError) {
     super(scrubbedMessage(error))
-    this.name = 'DeletionUnanswered'
-    this.failure = { ...failureOf(failureFacts(error)), retryAfterMs: lateDeletionMs }
+    this.name = 'RequestUndecided'
+    this.failure = { ...failureOf(failureFacts(error)), retryAfterMs: lateMs }
   }
 }
 
-/** Carries out a deletion that makes room for another launch of the same name. Errors: those of the deletion; without an answer one that is waited for. */
-export async function makingRoom(deletion: Promise<void>): Promise<void> {
+/** Carries out a request that must not take effect after what follows it. Errors: its own; without an answer that says what became of it one that is waited for. */
+export async function heardOut(request: Promise<void>): Promise<void> {
   try {
-    await deletion
+    await request
   } catch (error) {
-    throw error instanceof RestError && error.code === RestError.REQUEST_SEND_ERROR && error.statusCode === undefined
-      ? new DeletionUnanswered(error)
-      : error
+    throw error instanceof RestError && isUndecided(error) ? new RequestUndecided(error) : error
   }
+}
+
+function isUndecided({ code, statusCode }: RestError): boolean {
+  return statusCode === undefined ? code === RestError.REQUEST_SEND_ERROR : statusCode >= 500
 }
 
 /** Longest text that rules search, whose time grows with the square of its length. What they search for is at its beginning. */
@@ -101,7 +103,7 @@ export function failureFacts(error: RestError): FailureFacts {
 export function azureFailure(error: unknown): Failure | undefined {
   if (error instanceof LaunchBlocked)
     return { reason: error.reason, remedy: error.message, retry: 'waitForUser', retryAfterMs: error.retryAfterMs }
-  if (error instanceof DeletionUnanswered) return error.failure
+  if (error instanceof RequestUndecided) return error.failure
   if (error instanceof RestError) return failureOf(failureFacts(error))
   const name = error instanceof Error ? error.name : ''
   return /AuthenticationError$|^CredentialUnavailable/.test(name)

@@ -8,7 +8,7 @@ import {
   findClaimVm,
   getVm,
   unprovenVm,
-  vmGone,
+  vmEnded,
   whyOtherVm,
 } from './claim-vm.ts'
 import type { ClaimIdentity } from './ownership.ts'
@@ -38,7 +38,7 @@ export interface ClaimInstance {
   vmExists(): Promise<boolean>
   /** Requests its deletion with all that belongs to it; its owner was checked by `find`. Gone already is success. */
   remove(): Promise<void>
-  /** Waits until nothing of it is left. A deletion that Azure gave up is requested again. */
+  /** Waits until nothing of it is left. A deletion that Azure gave up is requested again, by this or, after an error, by the next try. */
   gone(signal: AbortSignal): Promise<void>
   /** Returns why what the claim's status names is not where its own would be; what Azure has does not matter. */
   elsewhere(): string | undefined
@@ -66,7 +66,7 @@ export function vmInstance(deps: ClaimVmDeps, claim: NodeClaim | ClaimRef): Clai
     find: async () => foundVm(await findClaimVm(deps, name, identity)),
     vmExists: async () => (await getVm(deps, name)) !== undefined,
     remove: () => deleteVm(deps, name),
-    gone: (signal) => vmGone(deps, name, signal),
+    gone: (signal) => vmEnded(deps, name, signal),
     elsewhere: () => (whole === undefined ? undefined : whyOtherVm(deps, whole)),
     unproven: (found) => (whole === undefined ? undefined : unprovenVm(deps, whole, found)),
     abandon: async (atMs) => {

@@ -18,6 +18,9 @@ export type ClaimVmDeps = Pick<AzureParts, 'cache' | 'azure' | 'config' | 'vms' 
 /** Delay before a VM that the list lacks and Azure still has is checked again. */
 const lagMs = 1000
 
+/** Longest wait for the list of VMs before an instance is read again itself: Azure may have given its deletion up. */
+const rereadMs = 60_000
+
 /** Longest name of a Linux VM in Azure. A NodeClaim may have a longer name, and then never has a VM. */
 const longestVmName = 64
 
@@ -64,6 +67,36 @@ export async function vmGone(deps: ClaimVmDeps, claimName: string, signal: Abort
     await deps.vms.waitFor((snapshot) => (snapshot.has(vmName(claimName)) ? undefined : true), signal)
     if ((await getVm(deps, claimName)) === undefined) return
     await pauseFor(lagMs, signal)
+  }
+}
+
+/**
+ * Waits until the VM of a claim that ends is gone, as `vmGone`. Errors: it is not being deleted any more, since Azure gave the deletion up, or a late PUT
+ * made it again. The next try judges it anew and requests its deletion.
+ */
+export async function vmEnded(deps: ClaimVmDeps, claimName: string, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await unlisted(deps, vmName(claimName), signal)
+    const vm = await getVm(deps, claimName)
+    if (vm === undefined) return
+    if (vm.provisioningState !== 'Deleting')
+      throw new Error(
+        `VM ${vmName(claimName)} is ${vm.provisioningState} though its deletion was requested; it is requested again`,
+      )
+    await pauseFor(lagMs, signal)
+  }
+}
+
+/** Resolves when the shared list lacks a VM, or after a while. */
+export async function unlisted({ vms }: ClaimVmDeps, vm: string, signal: AbortSignal): Promise<void> {
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(), rereadMs)
+  try {
+    await vms.waitFor((snapshot) => (snapshot.has(vm) ? undefined : true), AbortSignal.any([signal, limit.signal]))
+  } catch (error) {
+    if (!limit.signal.aborted || signal.aborted) throw error
+  } finally {
+    clearTimeout(timer)
   }
 }
 

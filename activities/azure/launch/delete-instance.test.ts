@@ -32,6 +32,18 @@ describe('deleting the VM of a claim', () => {
     expect(cluster.names('secrets')).toEqual([])
   })
 
+  test('that Azure gives up after it was accepted fails, so that the next try requests it again', async () => {
+    const { azure, deletes } = world()
+    azure.deletesTakeMs = 3 * 60 * 60_000
+    const work = deletes()
+    await pass(10_000)
+    azure.becomes('aks-a', 'Failed')
+    await expect(ended(work, 90_000)).rejects.toThrow('VM aks-a is Failed though its deletion was requested')
+    azure.deletesTakeMs = 0
+    expect(await ended(deletes())).toMatchObject({ existed: true })
+    expect(azure.writes).toEqual(['DELETE virtualMachines/aks-a', 'DELETE virtualMachines/aks-a'])
+  })
+
   test.each<[string, Readonly<Record<string, string>>]>([
     ['of Joiner', own],
     ['of Karpenter for the same NodePool', karpenters],

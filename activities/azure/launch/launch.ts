@@ -12,7 +12,7 @@ import { subject } from '../../kubernetes/event-recorder.ts'
 import { readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import { withFinalizer } from '../../kubernetes/lifecycle/observe.ts'
 import type { CloudProviderError } from '../../telemetry/cloud-provider-metrics.ts'
-import { NotItsTurn } from '../arm/azure-failure.ts'
+import { NotItsTurn, RequestUndecided } from '../arm/azure-failure.ts'
 import { isGoneWithin, reportFailure, setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { AzureActivities, LaunchOutcome } from '../contract.ts'
 import type { LaunchLeave } from '../launch-limits.ts'
@@ -62,7 +62,8 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
       deps.reservations.choose(ref.name, undefined)
     }
     if (!(error instanceof NotItsTurn && error.isBrief)) await reportFailure(deps, ref, error)
-    const { waitMs, failure } = waitingFailure(error, longestWaitMs)
+    // What may still come is waited for by Temporal, which outlives this process.
+    const { waitMs, failure } = waitingFailure(error, error instanceof RequestUndecided ? 0 : longestWaitMs)
     // A launch that waits for its turn may go earlier than was said.
     const nodeClass = error instanceof NotItsTurn ? cachedClaim(deps, ref)?.spec.nodeClassRef.name : undefined
     const earlier = nodeClass === undefined ? undefined : (both: AbortSignal) => turnComes(deps, nodeClass, both)
@@ -99,10 +100,11 @@ async function launchOnce(
   // Without sizes and prices no choice is possible, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
   const vm = await prefetched.vm
+  const taking = { claim, attempt, lookOnly }
   const existing = async () =>
     isAdopting(claim)
-      ? ((vm === undefined ? await maker.takeOver({ claim, attempt }, signal) : undefined) ?? adoptLost(deps, claim))
-      : ((vm && (await takeOver(deps, { claim, vm, attempt }, signal))) ?? maker.takeOver({ claim, attempt }, signal))
+      ? ((vm === undefined ? await maker.takeOver(taking, signal) : undefined) ?? adoptLost(deps, claim))
+      : ((vm && (await takeOver(deps, { ...taking, vm }, signal))) ?? maker.takeOver(taking, signal))
   // A claim whose time is over does not wait for what is another's to go.
   const taken = await existing().catch((error: unknown) => {
     if (lookOnly && isOthers(error)) return undefined
@@ -160,7 +162,7 @@ async function claimToLaunch(deps: LaunchDeps, ref: ClaimRef, isFirst: boolean):
   return claim === undefined || claim.metadata.deletionTimestamp !== undefined ? claim : withFinalizer(deps, claim)
 }
 
-/** Returns the outcome of a claim whose time is over and that has no VM. Errors: its Node has joined, so it had one a moment ago. */
+/** Returns the outcome of a claim whose time is over and that has no VM, or only one that is of no use and goes with it. Errors: its Node has joined, so it had one a moment ago. */
 async function withoutVm(deps: LaunchDeps, claim: NodeClaim): Promise<LaunchOutcome> {
   const node = await readNode(deps, claim)
   if (node === undefined) return { kind: 'timeout' }

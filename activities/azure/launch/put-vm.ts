@@ -1,4 +1,5 @@
 import { RestError } from '@azure/core-rest-pipeline'
+import type { NamedVm } from '../../../core/machines-in-use.ts'
 import { isAksMachine } from '../../../core/node-claim/aks-machine.ts'
 import { limits } from '../../../core/node-claim/limits.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
@@ -19,9 +20,10 @@ import type { AzureParts } from '../parts.ts'
 import { keepTurn, type LaunchTurnDeps } from '../refusals/launch-turn.ts'
 import { type BootstrapToken, createBootstrapToken, replaceBootstrapToken } from './bootstrap-token.ts'
 import type { InstanceKind } from './claim-instance.ts'
-import { type ClaimVmDeps, getVm } from './claim-vm.ts'
+import { type ClaimVmDeps, getVmNamed } from './claim-vm.ts'
 import type { BackendPools } from './network-facts.ts'
 import { type RecordLaunchDeps, recordLaunch } from './record-launch.ts'
+import type { TakeOver } from './take-over.ts'
 import { providerId, vmName } from './virtual-machine.ts'
 import { type MakeInput, nodeRequest, vmRequest } from './vm-request.ts'
 
@@ -43,10 +45,7 @@ export interface InstanceMaker {
   /** Creates the bootstrap token of a claim by its UID; undefined where one exists or none is needed. */
   token(uid: string): Promise<BootstrapToken | undefined>
   /** Decides on what an earlier try has made besides a VM of the claim's name; undefined: nothing, or it made room. */
-  takeOver(
-    attempt: { readonly claim: NodeClaim; readonly attempt: number },
-    signal: AbortSignal,
-  ): Promise<LaunchOutcome | undefined>
+  takeOver(attempt: TakeOver, signal: AbortSignal): Promise<LaunchOutcome | undefined>
   /** Makes what was chosen and records it in the claim. A refusal about capacity is an outcome. `token`: what `token` resolved to, or left before. */
   make(input: MakeInput, token: Promise<BootstrapToken | undefined>, signal: AbortSignal): Promise<LaunchOutcome>
 }
@@ -74,10 +73,19 @@ export function vmMaker(deps: PutVmDeps): InstanceMaker {
     make: async (input, token) => {
       const bootstrapToken =
         (await token) ?? (await replaceBootstrapToken(deps.client, input.claim.metadata.uid, tokenEndMs()))
-      await removeEarlierNode(deps, input.claim)
+      await removeNodeOfEarlierVm(deps, input.claim)
       return putVm(deps, { ...input, bootstrapToken })
     },
   }
+}
+
+/** As `removeEarlierNode`, for a VM of the claim's name. A claim that was made a moment ago had no Node. */
+async function removeNodeOfEarlierVm(deps: PutVmDeps, claim: NodeClaim): Promise<void> {
+  const { name, creationTimestamp } = claim.metadata
+  const called = vmName(name)
+  const ageMs = deps.serverTime.ofServer() - Date.parse(creationTimestamp)
+  if (ageMs < soonestJoinMs && deps.cache.nodes.get(called.toLowerCase()) === undefined) return
+  await removeEarlierNode(deps, claim, { name: called, providerId: providerId(deps.config, name) })
 }
 
 /**
@@ -85,15 +93,13 @@ export function vmMaker(deps: PutVmDeps): InstanceMaker {
  * registered for the new VM at once. Kubernetes keeps it, since a VM of its name exists again.
  * Errors: Azure has a VM of the name again, which may be the Node's; finalizers of others hold the Node.
  */
-async function removeEarlierNode(deps: PutVmDeps, claim: NodeClaim): Promise<void> {
-  const { name, creationTimestamp } = claim.metadata
-  const called = vmName(name)
-  const ageMs = deps.serverTime.ofServer() - Date.parse(creationTimestamp)
-  if (ageMs < soonestJoinMs && deps.cache.nodes.get(called.toLowerCase()) === undefined) return
+export async function removeEarlierNode(deps: PutVmDeps, claim: NodeClaim, vm: NamedVm): Promise<void> {
+  const { name } = claim.metadata
+  const called = vm.name
   const node = await readNode(deps, claim)
-  if (node?.providerId?.toLowerCase() !== providerId(deps.config, name).toLowerCase()) return
+  if (node?.providerId?.toLowerCase() !== vm.providerId.toLowerCase()) return
   // In this order: the VM that the Node came from is older than the Node.
-  if ((await getVm(deps, name)) !== undefined) throw existsByNow(`VM ${called}`)
+  if ((await getVmNamed(deps, called)) !== undefined) throw existsByNow(`VM ${called}`)
   // One that was registered, before a restore of etcd took that back from its NodeClaim.
   await updateNode(deps, node.metadata.name, ({ metadata }) =>
     metadata.uid === node.metadata.uid ? withoutFinalizer(metadata.finalizers) : undefined,

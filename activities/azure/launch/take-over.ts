@@ -7,7 +7,7 @@ import { subject } from '../../kubernetes/event-recorder.ts'
 import { deleteClaim } from '../../kubernetes/lifecycle/claim-deletion.ts'
 import { readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import { launchPrice, typesForClaim } from '../../node-overlays/pool-types.ts'
-import { LaunchBlocked, makingRoom } from '../arm/azure-failure.ts'
+import { heardOut, LaunchBlocked } from '../arm/azure-failure.ts'
 import { learnFromAdoption } from '../capacity/learn.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
@@ -27,13 +27,20 @@ import { attemptOf, providerId, vmName } from './virtual-machine.ts'
 
 export interface TakeOverDeps extends LearnDeps, ClaimVmDeps {}
 
+/** `lookOnly`: nothing is made in its place, so the end of remains is not waited for. The end of the claim does that. */
+export interface TakeOver {
+  readonly claim: NodeClaim
+  readonly attempt: number
+  readonly lookOnly?: boolean | undefined
+}
+
 /**
  * Decides on a VM of the claim's name: an earlier success of this launch, its failure, or remains that make room first.
  * Errors: `LaunchBlocked` for a VM that is not proven to be this cluster's: it is neither adopted nor deleted.
  */
 export async function takeOver(
   deps: TakeOverDeps,
-  { claim, vm, attempt }: { readonly claim: NodeClaim; readonly vm: VirtualMachine; readonly attempt: number },
+  { claim, vm, attempt, lookOnly }: TakeOver & { readonly vm: VirtualMachine },
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
@@ -61,7 +68,8 @@ export async function takeOver(
       { nodeClaim: ref.name },
       `deleting VM ${vmName(ref.name)} of an earlier try: its bootstrap token is gone`,
     )
-  if (state !== 'Deleting') await makingRoom(deleteVm(deps, ref.name))
+  if (state !== 'Deleting') await heardOut(deleteVm(deps, ref.name))
+  if (lookOnly) return undefined
   await vmGone(deps, ref.name, signal)
   if (failure === undefined || !failure.isCapacity) return undefined
   await setLaunchedUnknown(deps, ref, failure)

@@ -1,4 +1,4 @@
-import { parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
+import { type AksMachineId, parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { cachedClaim } from '../../kubernetes/client/object-writes.ts'
@@ -7,11 +7,14 @@ import type { VmList } from '../arm/vm-list.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { InstanceOutcome } from '../contract.ts'
+import { type ClaimVmDeps, getVmNamed } from '../launch/claim-vm.ts'
 import { failedAfterAccepted } from '../launch/failed-vm.ts'
+import { providerIdOf } from '../launch/virtual-machine.ts'
 import { judgeFailedMachine } from './failed-machine.ts'
+import { vmNameOf } from './machine-ownership.ts'
 import { type AksMachine, getMachine } from './machines-api.ts'
 
-export interface AwaitMachineDeps extends LearnDeps {
+export interface AwaitMachineDeps extends LearnDeps, ClaimVmDeps {
   /** The machines of the pool that nodes are made in; unset where nodes are VMs. */
   readonly machines?: VmList<AksMachine>
 }
@@ -33,18 +36,37 @@ export function machineDecides(
   const id = parseAksMachineId(cachedClaim(deps, ref)?.metadata.annotations[annotations.aksMachine] ?? '')
   const { machines, config } = deps
   if (machines === undefined || id === undefined || id.pool !== config.makesMachines?.pool) return undefined
-  return untilLost()
+  return untilLost(machines, id)
 
-  async function untilLost(): Promise<InstanceOutcome> {
+  async function untilLost(list: VmList<AksMachine>, place: AksMachineId): Promise<InstanceOutcome> {
     for (;;) {
-      const seen = await machines?.waitFor((list) => settled(list.get(id?.name ?? '')), signal)
-      const isMade = seen === 'Succeeded' || id === undefined
+      const seen = await list.waitFor((all) => settled(all.get(place.name)), signal)
+      const isMade = seen === 'Succeeded'
+      // Most Nodes join before the VM of a machine that was made is looked for.
+      if (isMade) await pauseFor(madeMs, signal)
       // What the list shows may be out of date, so the machine is read singly before anything follows from it.
-      const lost = isMade ? undefined : await judge(deps, { ref, machine: await getMachine(deps, id) }, signal)
+      const isSuspect = !isMade || (await isUnlisted(deps, ref, signal))
+      const lost = isSuspect ? await judge(deps, { ref, machine: await getMachine(deps, place) }, signal) : undefined
       if (lost !== undefined) return lost
-      await pauseFor(isMade ? madeMs : lagMs, signal)
+      if (!isMade) await pauseFor(lagMs, signal)
     }
   }
+}
+
+/** Whether the list of VMs lacks that of a claim's machine. */
+async function isUnlisted({ vms, ...deps }: AwaitMachineDeps, ref: ClaimRef, signal: AbortSignal): Promise<boolean> {
+  const claim = cachedClaim(deps, ref)
+  const vm = claim && vmNameOf(claim, deps.config)
+  return vm !== undefined && vms.waitFor((list) => !list.has(vm), signal)
+}
+
+/** Whether Azure has no VM of a machine that was made: it took a spot VM back, which AKS does not notice. */
+export async function hasLostVm(deps: AwaitMachineDeps, { properties }: AksMachine): Promise<boolean> {
+  if (properties?.provisioningState !== 'Succeeded') return false
+  const vm = vmNameOf({ status: { providerId: providerIdOf(properties.resourceId ?? '') } }, deps.config)
+  if (vm === undefined) return false
+  const found = await getVmNamed(deps, vm)
+  return found === undefined || found.provisioningState === 'Deleting'
 }
 
 function settled(machine: AksMachine | undefined): string | undefined {
@@ -59,8 +81,8 @@ async function judge(
   signal: AbortSignal,
 ): Promise<InstanceOutcome | undefined> {
   const state = machine?.properties?.provisioningState
-  if (machine === undefined || state === 'Deleting') {
-    const message = 'the AKS machine was deleted before its Node joined; it is made again'
+  if (machine === undefined || state === 'Deleting' || (await hasLostVm(deps, machine))) {
+    const message = 'the AKS machine or its VM was deleted before its Node joined; it is made again'
     await setLaunchedUnknown(deps, ref, { reason: 'InstanceNotFound', message })
     return { kind: 'vmGone' }
   }

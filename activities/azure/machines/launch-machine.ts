@@ -1,23 +1,24 @@
 import type { Logger } from 'pino'
 import { conditionOf } from '../../../core/conditions.ts'
 import { type AksMachineId, machineNameOf, parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
+import { vmNameIn } from '../../../core/node-claim/node-owner.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { setClaimConditions, updateClaim } from '../../kubernetes/client/object-writes.ts'
 import type { LateList } from '../answers/late-list.ts'
-import { LaunchBlocked, makingRoom } from '../arm/azure-failure.ts'
+import { heardOut, LaunchBlocked } from '../arm/azure-failure.ts'
 import { VmList } from '../arm/vm-list.ts'
 import type { AzureConfig } from '../azure-config.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { LaunchOutcome } from '../contract.ts'
-import { type InstanceMaker, makeInstance, type PutVmDeps } from '../launch/put-vm.ts'
+import { type InstanceMaker, makeInstance, type PutVmDeps, removeEarlierNode } from '../launch/put-vm.ts'
 import { tagKeys, tagOf } from '../launch/tags.ts'
-import { adoptInstance, isAdopting, refuseFailed, type TakeOverDeps } from '../launch/take-over.ts'
+import { adoptInstance, isAdopting, refuseFailed, type TakeOver, type TakeOverDeps } from '../launch/take-over.ts'
 import { providerIdOf } from '../launch/virtual-machine.ts'
 import { type MakeInput, nodeRequest } from '../launch/vm-request.ts'
 import { notManaged } from './adopt-machines.ts'
-import type { AwaitMachineDeps } from './await-machine.ts'
+import { type AwaitMachineDeps, hasLostVm } from './await-machine.ts'
 import { judgeFailedMachine, offeringOf } from './failed-machine.ts'
 import { MachineBatches } from './machine-batches.ts'
 import { armMachine, type MachineBody, machineBody } from './machine-body.ts'
@@ -66,7 +67,7 @@ export function machineMaker(deps: MachineLaunchDeps): InstanceMaker {
  */
 async function takeOverMachine(
   deps: MachineLaunchDeps,
-  { claim, attempt }: { readonly claim: NodeClaim; readonly attempt: number },
+  { claim, attempt, lookOnly }: TakeOver,
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
   refuseUnmanaged(deps, claim)
@@ -87,10 +88,22 @@ async function takeOverMachine(
   if (isLost && state === 'Failed')
     await refuseFailed(deps, own, { called: `AKS machine ${id.pool}/${id.name}`, id: machine.properties?.resourceId })
   if (state !== 'Deleting' && (state !== 'Failed' || isLost)) {
+    // AKS may have been at a loss for it for as long as all attempts may last: the machine goes with its claim.
+    if (lookOnly && !machine.properties?.resourceId) return undefined
     const made = await withVm(deps, id, signal)
-    return adoptInstance(deps, own, { kind: 'AKS machine', offering: offeringOf(made, deps.config), ...madeOf(made) })
+    if (!(await hasLostVm(deps, made)))
+      return adoptInstance(deps, own, { kind: 'AKS machine', offering: offeringOf(made, deps.config), ...madeOf(made) })
+    // As long as the machine is there it says which Node its VM had.
+    await removeNodeOf(deps, own, made)
   }
-  return makeRoom(deps, { claim: own, machine, attempt }, signal)
+  return makeRoom(deps, { claim: own, machine, attempt, lookOnly }, signal)
+}
+
+/** AKS gives the VM of a machine that is made again the same name. */
+function removeNodeOf(deps: MachineLaunchDeps, claim: NodeClaim, machine: AksMachine): Promise<void> {
+  const providerId = madeOf(machine).machineVm
+  const had = { ...claim, status: { ...claim.status, providerId } }
+  return removeEarlierNode(deps, had, { name: vmNameIn(providerId), providerId })
 }
 
 /** Node auto-provisioning works on the same NodeClaims and the same pool. */
@@ -129,17 +142,18 @@ function isSameMachine(text: string, id: AksMachineId): boolean {
   return parseAksMachineId(text) !== undefined && text.toLowerCase() === machineIdText(id).toLowerCase()
 }
 
-/** Has a machine deleted that failed, and waits until it is gone. One that failed in this very attempt was judged by nobody yet. */
+/** Has a machine deleted that failed or lost its VM, and waits until it is gone. One that failed in this very attempt was judged by nobody yet. */
 async function makeRoom(
   deps: MachineLaunchDeps,
-  { claim, machine, attempt }: { readonly claim: NodeClaim; readonly machine: AksMachine; readonly attempt: number },
+  { claim, machine, attempt, lookOnly }: TakeOver & { readonly machine: AksMachine },
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
   const isUnjudged = tagOf(machine.properties?.tags, tagKeys.attempt) === String(attempt)
   const hasFailed = machine.properties?.provisioningState === 'Failed'
   const failure = hasFailed && isUnjudged ? await judgeFailedMachine(deps, claim, machine) : undefined
   const instance = machineInstance(deps, claim)
-  if (hasFailed) await makingRoom(instance.remove())
+  if (machine.properties?.provisioningState !== 'Deleting') await heardOut(instance.remove())
+  if (lookOnly) return undefined
   await instance.gone(signal)
   if (failure === undefined || !failure.isCapacity) return undefined
   await setLaunchedUnknown(deps, claim.metadata, failure)

@@ -3,14 +3,12 @@ import type { NodeClaim } from '../../../core/objects.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import type { ClaimInstance, FoundInstance } from '../launch/claim-instance.ts'
-import { type ClaimVmDeps, getVmNamed, nodePoolOf } from '../launch/claim-vm.ts'
+import { type ClaimVmDeps, getVmNamed, nodePoolOf, unlisted } from '../launch/claim-vm.ts'
 import { providerIdOf } from '../launch/virtual-machine.ts'
 import { vmNameOf, whyElsewhere, whyForeignTags, whyNotOwn } from './machine-ownership.ts'
 import { deleteMachine, getMachine, napMode } from './machines-api.ts'
 import { napRefusal } from './nap-refusal.ts'
 
-/** Longest wait for the list of VMs before the machine itself is read again: AKS may have given the deletion up. */
-const rereadMs = 60_000
 /** Delay before a machine that still exists is read again: doubled each time, since its VM may be gone long before it. */
 const lagMs = 1000
 const longestLagMs = 16_000
@@ -117,18 +115,5 @@ async function goneFrom(
     if (found.kind === 'foreign') throw new Error(`AKS machine ${place.id.pool}/${place.id.name} ${found.why}`)
     if (!found.isBeingDeleted) await removeAt(deps, claim, place.id)
     await pauseFor(pauseMs, signal)
-  }
-}
-
-/** Resolves when the shared list lacks a VM, or after a while. */
-async function unlisted({ vms }: ClaimVmDeps, vm: string, signal: AbortSignal): Promise<void> {
-  const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(), rereadMs)
-  try {
-    await vms.waitFor((snapshot) => (snapshot.has(vm) ? undefined : true), AbortSignal.any([signal, limit.signal]))
-  } catch (error) {
-    if (!limit.signal.aborted || signal.aborted) throw error
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -37,7 +37,7 @@ export function whyElsewhere({ metadata, status }: NodeClaim, scope: Scope): str
 
 /** Returns the name of a claim's VM by its provider id; undefined for one outside of the node resource group. */
 export function vmNameOf(
-  { status }: Pick<NodeClaim, 'status'>,
+  { status }: { readonly status: Pick<NodeClaim['status'], 'providerId'> },
   { subscriptionId, nodeResourceGroup }: Pick<Scope, 'subscriptionId' | 'nodeResourceGroup'>,
 ): string | undefined {
   const [, subscription = '', group = '', name] =

@@ -8,6 +8,7 @@ import type { ClaimRef, PreparedReboot } from '../../kubernetes/contract.ts'
 import { readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import type { NodeHealthDeps } from '../../kubernetes/lifecycle/node-health.ts'
 import { openReboot } from '../../kubernetes/rebooting/prepare-reboot.ts'
+import { heardOut } from '../arm/azure-failure.ts'
 import { type ClaimVmDeps, claimIdentity, findClaimVm } from '../launch/claim-vm.ts'
 import { vmName } from '../launch/virtual-machine.ts'
 
@@ -45,7 +46,8 @@ export async function restartInstance(deps: RestartDeps, ref: ClaimRef, signal: 
     return { kind: 'over' }
   // An attempt that was given up by now leaves the request to its successor.
   signal.throwIfAborted()
-  await deps.azure.compute.virtualMachines.restart(deps.config.nodeResourceGroup, vmName(ref.name)).submitted()
+  const { virtualMachines } = deps.azure.compute
+  await heardOut(virtualMachines.restart(deps.config.nodeResourceGroup, vmName(ref.name)).submitted())
   return issued(deps, claim)
 }
 

@@ -53,9 +53,8 @@ export async function deleteCandidates(
     const why = refused[0]?.message ?? (going.length > 0 ? 'a node of the command is being deleted already' : undefined)
     if (why !== undefined) return { kind: 'refused', message: why }
   }
-  const unready = hasBegun ? undefined : await unreadyReplacement(deps, commandId)
-  if (unready !== undefined)
-    return { kind: 'refused', message: `replacement ${unready} of the command is not initialized` }
+  const unready = hasBegun ? undefined : await unreadyReplacement(deps, work)
+  if (unready !== undefined) return { kind: 'refused', message: `replacement ${unready}` }
   const free = looks.flatMap((look) => (look.kind === 'free' ? [look] : []))
   const left = [...refused, ...refusals(await Promise.all(free.map((look) => remove(deps, look, looking))))]
   if (left.length === looks.length) return { kind: 'refused', message: left[0]?.message ?? 'nothing is left' }
@@ -83,8 +82,16 @@ async function untilNoPodComes(
   signal.throwIfAborted()
 }
 
-/** Returns a replacement of the command that pods cannot move to, whatever the caller has waited for. */
-async function unreadyReplacement(deps: CandidatesDeps, commandId: string): Promise<string | undefined> {
+/** Returns a replacement of the command that pods cannot move to, whatever the caller has waited for, and why. */
+async function unreadyReplacement(
+  deps: CandidatesDeps,
+  { commandId, replacements }: CommandWork,
+): Promise<string | undefined> {
+  for (const ref of replacements) {
+    const claim = cachedClaim(deps, ref) ?? (await liveClaim(deps, ref))
+    if (claim === undefined || claim.metadata.deletionTimestamp !== undefined)
+      return `${ref.name} was deleted meanwhile`
+  }
   const isOwn = ({ metadata }: NodeClaim) => metadata.annotations[annotations.replacementFor] === commandId
   // Initialized outlives the Node.
   const isUnready = ({ status }: NodeClaim) =>
@@ -94,7 +101,7 @@ async function unreadyReplacement(deps: CandidatesDeps, commandId: string): Prom
     if (claim === undefined || !isOwn(claim)) continue
     // The lifecycle that would say that the Node is gone may have waited for Temporal, as the command has.
     const node = claimNode(deps, claim) ?? (await readNode(deps, claim))
-    if (isUnready(claim) || hasLostNode(claim, node)) return claim.metadata.name
+    if (isUnready(claim) || hasLostNode(claim, node)) return `${claim.metadata.name} of the command is not initialized`
   }
   return undefined
 }
@@ -107,8 +114,8 @@ type Look =
 type Looking = CommandWork & { readonly pauses: Pauses }
 
 /**
- * Returns whether a candidate may still be deleted. Its Node and its pods are read live. So is its claim, unless each goes by itself: the deletion is
- * then of the version that the cache has, and after a conflict the look is repeated.
+ * Returns whether a candidate may still be deleted. Its Node and its pods are read live. So is its claim, unless each goes by itself: what the cache has
+ * does then. The deletion is of the version that was judged, and after a conflict the look is repeated.
  */
 async function lastLook(deps: CandidatesDeps, ref: CandidateRef, looking: Looking): Promise<Look> {
   const known = methodFacts[looking.method].holdsInPart ? cachedClaim(deps, ref) : undefined
@@ -186,9 +193,10 @@ async function remove(
     return look.kind === 'free'
   }
   const boundMs = repair?.boundMs
-  if (boundMs !== undefined) await boundTermination(deps, ref, deps.now() + boundMs)
-  const judged = methodFacts[method].holdsInPart ? { claim, mayGo } : undefined
-  if (!(await deleteClaim(deps, ref, judged))) return look
+  const bound = boundMs === undefined ? claim : await boundTermination(deps, ref, deps.now() + boundMs)
+  if (bound === undefined || (bound !== claim && !(await mayGo(bound)))) return look
+  // A DELETE may be long on its way: by then the node may be held, or free of the command.
+  if (!(await deleteClaim(deps, ref, { claim: bound, mayGo }))) return look
   publishDisruption(deps, claim)
   if (repair !== undefined) deps.lifecycleMetrics.repaired(claim, repair)
   const pool = deps.cache.nodePools.get(claim.metadata.labels[labels.nodePool] ?? '')

@@ -20,7 +20,7 @@ export function stampOf({ metadata }: NodeClaim): string | undefined {
 }
 
 /**
- * Removes taint, condition and stamp from a candidate, the stamp last, so that an interrupted release finds it again. A claim that is being
+ * Removes taint, condition and stamp from a candidate, and the end that a repair gave its pods, the stamp last, so that an interrupted release finds it again. A claim that is being
  * deleted, or that another command has stamped, is left alone; `unstamped`: one without a stamp is released all the same.
  * Returns whether it is gone or being deleted.
  */
@@ -45,10 +45,16 @@ export async function releaseCandidate(
   if (stamp !== undefined)
     await updateClaim(deps, ref, (current) =>
       stampOf(current) === stamp
-        ? lockedPatch({ metadata: { annotations: { [annotations.disruptionCommand]: null } } }, current.metadata)
+        ? lockedPatch({ metadata: { annotations: withoutCommand(current) } }, current.metadata)
         : undefined,
     )
   return false
+}
+
+/** A repair fixes the end of the pods before it deletes a claim. On one that stays any later drain would end them at once. */
+function withoutCommand({ metadata }: NodeClaim): Readonly<Record<string, null>> {
+  const isBound = metadata.annotations[annotations.terminationTimestamp] !== undefined
+  return { [annotations.disruptionCommand]: null, ...(isBound && { [annotations.terminationTimestamp]: null }) }
 }
 
 async function untaint(deps: CommandObjectsDeps, nodeName: string): Promise<void> {
@@ -77,11 +83,23 @@ export async function releaseReplacement(
   const isUninitialized = !claim.status.conditions.some(
     ({ type, status }) => type === 'Initialized' && status === 'True',
   )
-  if (claim.metadata.annotations[annotations.replacementFor] !== commandId) return isUninitialized
-  if (claim.metadata.deletionTimestamp !== undefined) return isUninitialized
-  const nodeName = claim.status.nodeName ?? claimNode(deps, claim)?.metadata.name
-  const isUsed = kept || (nodeName !== undefined && (await livePodsOn(deps, nodeName)).some(isReschedulable))
-  if (!isUsed) await deleteClaim(deps, ref)
-  else await updateClaim(deps, ref, () => ({ metadata: { annotations: { [annotations.replacementFor]: null } } }))
+  const isOwn = ({ metadata }: NodeClaim) => metadata.annotations[annotations.replacementFor] === commandId
+  if (!isOwn(claim) || claim.metadata.deletionTimestamp !== undefined) return isUninitialized
+  let isKept = kept || (await isUsed(deps, claim))
+  // Pods may come while the DELETE is on its way.
+  const mayGo = async (live: NodeClaim) => {
+    isKept = await isUsed(deps, live)
+    return !isKept && isOwn(live)
+  }
+  if (!isKept) await deleteClaim(deps, ref, { claim, mayGo })
+  if (isKept)
+    await updateClaim(deps, ref, (current) =>
+      isOwn(current) ? { metadata: { annotations: { [annotations.replacementFor]: null } } } : undefined,
+    )
   return isUninitialized
+}
+
+async function isUsed(deps: CommandObjectsDeps, claim: NodeClaim): Promise<boolean> {
+  const nodeName = claim.status.nodeName ?? claimNode(deps, claim)?.metadata.name
+  return nodeName !== undefined && (await livePodsOn(deps, nodeName)).some(isReschedulable)
 }

@@ -81,8 +81,7 @@ async function acted(
 ): Promise<NextStep> {
   switch (step.kind) {
     case 'expire':
-      if ((await deleteClaim(deps, ref)) && claim !== undefined) countDisruption(deps, claim, 'expired')
-      return { kind: 'terminate' }
+      return claim === undefined ? { kind: 'finished' } : endExpired(deps, ref, claim)
     case 'interrupt':
     case 'repair':
       return claim === undefined ? { kind: 'finished' } : endedByNode(deps, ref, claim)
@@ -94,6 +93,20 @@ async function acted(
     default:
       return { kind: step.kind }
   }
+}
+
+/** Deletes a claim that has expired, unless its expiry is delayed while the DELETE is on its way. */
+async function endExpired(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Promise<NextStep> {
+  let otherwise: Promise<NextStep> | undefined
+  const mayGo = async (live: NodeClaim) => {
+    const view = { node: claimNode(deps, live), rules: deps.nodeRules, nodeGone: limitsOf(deps) }
+    const step = nextStep(live, { uid: ref.uid, ...momentOf(deps) }, view)
+    if (step.kind === 'expire') return true
+    otherwise = acted(deps, { ref, claim: live }, step)
+    return false
+  }
+  if (await deleteClaim(deps, ref, { claim, mayGo })) countDisruption(deps, claim, 'expired')
+  return otherwise ?? { kind: 'terminate' }
 }
 
 /** Deletes a claim because of its Node's conditions, if the Node still has them when it is read past the cache. */

@@ -123,7 +123,11 @@ export async function fillStaticPools(
     const { replicas = 0 } = pool
     deps.log.info({ nodePool: metadata.name, replicas, missing }, 'creating nodeclaims of a static nodepool')
     const planned = Array.from({ length: missing }, () => ({ ...staticClaim(pool), forReplicas: replicas }))
-    const created = await createClaims(deps, fence, planned)
+    const created = await createClaims(deps, fence, planned).catch((error: unknown) => {
+      // It goes before pods: without a rest these would wait for as long as its creations fail.
+      staticMemoryOf(deps).failed(pool)
+      throw error
+    })
     if (created.names.length > 0) hasCreated = true
     if (created.kind === 'paused') return 'paused'
     if (created.names.length < missing) staticMemoryOf(deps).failed(pool)

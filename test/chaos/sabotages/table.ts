@@ -93,8 +93,8 @@ export const sabotages: readonly Sabotage[] = [
     fix: 'd9378692',
     kind: 'node deleted for a lost replacement',
     path: 'activities/kubernetes/commands/candidates.ts',
-    text: 'if (isUnready(claim) || hasLostNode(claim, node)) return claim.metadata.name',
-    by: "if (!isTrue(claim.status.conditions, 'Initialized') && node !== undefined) return claim.metadata.name",
+    text: 'if (isUnready(claim) || hasLostNode(claim, node))',
+    by: "if (!isTrue(claim.status.conditions, 'Initialized') && node !== undefined)",
   },
   {
     name: 'the taint of a commit that was cut off before its stamps stays',
