@@ -54,12 +54,15 @@ export async function disrupt({ deps, reconciles, signal }: DisruptionProcess): 
   const { committer, log } = deps
   await keepPlanning({ what: 'disruption', log, signal }, async (attempt, wentWell) => {
     const fence = await begin(deps, attempt, signal)
+    // Also where a write of verdicts has found another attempt: a restore of etcd brings one back.
+    const ends = AbortSignal.any([signal, fence.lost])
     committer.lead({ deps, fence, signal })
     try {
       while (!signal.aborted) {
         await committer.idle()
+        fence.lost.throwIfAborted()
         if (!committer.isLeading) throw new FenceLostError('a commit found another planner')
-        const evaluating = committer.untilOvertaken(signal)
+        const evaluating = committer.untilOvertaken(ends)
         const measured = { activity: 'disruptionPass', slots: 1, isCancelled: () => evaluating.aborted }
         await reconciles
           .measure(measured, () => step(deps, fence, evaluating))

@@ -58,7 +58,8 @@ export async function pass(
   // Later changes may not be in the evaluation any more.
   const { changes } = memory
   const { methods, untilMs } = deps.committer.validations.methodsBeside(deps.now())
-  const inputs = dependsOn(deps, { pauses, methods })
+  // Of what an attempt before has found nothing may have been kept.
+  const inputs = [fence, ...dependsOn(deps, { pauses, methods })]
   if (memory.isSpared(inputs)) return { proposals: [], nextMs: memory.sparedUntil }
   const evaluation = await evaluated(deps, memory, { pauses, methods })
   publishEvaluation(deps, evaluation)

@@ -1,4 +1,4 @@
-// What is kept about nodes, where a planner stood still while its successor wrote.
+// What is kept about nodes, where a planner stood still while its successor wrote, and where a restore of etcd brought back an earlier one.
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
 import type { FastWorld } from '../../fast/world/fast-world.ts'
 import { World } from '../../world.ts'
@@ -51,4 +51,13 @@ fastTest('a planner that stood still takes back nothing that its successor has f
   temporal.thaw(process)
   await wait(4 * 60_000)
   expect(await verdictOf(claim)).not.toContain('looking')
+})
+
+fastTest('a restore of etcd that brings back the fence of an earlier planner keeps nobody from writing', async () => {
+  const [claim = ''] = (await world.list('nodeclaims')).map(({ metadata }) => metadata.name)
+  await world.operator.api('PATCH', '/apis/coordination.k8s.io/v1/namespaces/joiner/leases/joiner-disruption-fence', {
+    spec: { holderIdentity: 'earlier/disruption/1' },
+  })
+  await world.joiner('node', 'hold', claim, '--reason', 'after the restore')
+  await world.until('the hold is kept', async () => (await verdictOf(claim)).includes('after the restore'))
 })
