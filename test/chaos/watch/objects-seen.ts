@@ -33,18 +33,21 @@ export function isWaiting(pod: Json, sinceMs = Number.POSITIVE_INFINITY): boolea
 
 /**
  * How many vCPUs the nodes of a NodePool have. A NodeClaim that has not heard of its VM counts with the Node that joined for it: the answer to its PUT was
- * lost, and Joiner may have to wait for Azure's deletion of that VM. One without either counts with what its pods request (docs/placement.md).
+ * lost, and Joiner may have to wait for Azure's deletion of that VM. One without either counts with what its pods request (docs/placement.md). A Node
+ * that lost its NodeClaim has its room until it gets another.
  */
 export function cpusOf(scene: Scene, pool: string): number {
   const { objects } = scene.fast.cluster.server
+  const isOfPool = (object: Json) => metaOf(object).labels?.['karpenter.sh/nodepool'] === pool
+  const claims = objects.of('nodeclaims').filter(isOfPool)
   const nodes = new Map(objects.of('nodes').map((node) => [metaOf(node).name, node]))
-  return objects
-    .of('nodeclaims')
-    .filter((claim) => metaOf(claim).labels?.['karpenter.sh/nodepool'] === pool)
-    .reduce((sum, claim) => {
-      const node = nodes.get(scene.vmNameOf(metaOf(claim).name))
-      return sum + (cpuOf(claim) ?? (node && cpuOf(node)) ?? requestedCpu(claim))
-    }, 0)
+  const ofClaims = claims.map((claim) => ({ claim, node: nodes.get(scene.vmNameOf(metaOf(claim).name)) }))
+  const claimed = new Set(ofClaims.map(({ node }) => node))
+  const lost = [...nodes.values()].filter((node) => isOfPool(node) && !claimed.has(node))
+  return [
+    ...ofClaims.map(({ claim, node }) => cpuOf(claim) ?? (node && cpuOf(node)) ?? requestedCpu(claim)),
+    ...lost.map((node) => cpuOf(node) ?? 0),
+  ].reduce((sum, cpus) => sum + cpus, 0)
 }
 
 /** How many vCPUs the pods of a NodeClaim request. */
