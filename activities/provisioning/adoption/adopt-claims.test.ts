@@ -4,6 +4,7 @@ import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { at, claimJson, condition, goingClaim, nodeJson, poolJson } from '../../../test/fakes/objects.ts'
 import { planningDeps } from '../../../test/fakes/planning.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import type { Json } from '../../kubernetes/client/answers.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
 import { adoptMachines } from './adopt-claims.ts'
 
@@ -141,6 +142,25 @@ describe('the NodeClaim of a VM that lost its own', () => {
     const outcomes = await adopt(machine('a', ends), machine('b', { ...ends, isLeaving: true }))
     expect(kinds(outcomes)).toEqual(['a adopted', 'b adopted'])
     expect([claim('a'), claim('b')].every((one) => one?.metadata.deletionTimestamp !== undefined)).toBe(true)
+  })
+
+  test('of an AKS machine that is to end is drained by its own Node alone', async () => {
+    const { adopt, claim, cluster } = await world('a', 'b')
+    cluster.put('nodeclaims', claimJson('b'))
+    const providerId = (name: string) => String((nodeJson(name)['spec'] as Json)['providerID'])
+    const ends = (node: string): Partial<Adoption> => ({
+      isToEnd: true,
+      node: `aks-${node}`,
+      machine: { id: '/machines/a', providerId: providerId(node) },
+    })
+    // Whoever schedules activities may write anything: the Node is that of another NodeClaim.
+    const [refused] = await adopt(machine('a', { ...ends('b'), claimUid: 'uid-b' }))
+    expect(refused).toMatchObject({ kind: 'left', why: expect.stringContaining('Node aks-b is not known as its own') })
+    expect(claim('a')?.metadata.deletionTimestamp).toBeUndefined()
+    cluster.remove('nodeclaims', 'a')
+    expect(kinds(await adopt(machine('a', ends('a'))))).toEqual(['a adopted'])
+    expect(claim('a')).toMatchObject({ status: { providerID: providerId('a') } })
+    expect(claim('a')?.metadata.deletionTimestamp).toBeDefined()
   })
 
   test('is not deleted once it is registered', async () => {

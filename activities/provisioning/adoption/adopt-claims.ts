@@ -2,6 +2,7 @@ import { type Adoption, type AdoptionOutcome, adoptedClaim } from '../../../core
 import { isTrue } from '../../../core/conditions.ts'
 import { allowedDisruptions } from '../../../core/disruption/budgets/budgets.ts'
 import { nodeNamePrefix } from '../../../core/node-claim/node-names.ts'
+import { owningClaim } from '../../../core/node-claim/node-owner.ts'
 import { isDeleting, type Node, type NodeClaim, type NodePool } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { decodeNodeClaim } from '../../kubernetes/cache/decode.ts'
@@ -61,14 +62,33 @@ async function adoptOne(deps: CreateClaimsDeps, machine: Adoption, all: readonly
     const { name: claimName } = made.metadata
     return { kind: 'left', why: `it is registered by now; to end it: kubectl delete nodeclaim ${claimName}` }
   }
-  // It is drained by the Node of its VM, whose name nothing else says before its launch.
-  if (machine.machine !== undefined) {
-    const status = { providerID: machine.machine.providerId }
-    const path = resourcePath('nodeclaims', made.metadata.name)
-    deps.cache.upsert('NodeClaim', await deps.client.patchStatus(path, { status }))
-  }
+  const others = machine.machine && (await nameVm(deps, made, machine))
+  if (others !== undefined) return { kind: 'left', why: others }
   await deleteClaim(deps, made.metadata)
   return { kind: 'adopted' }
+}
+
+/**
+ * Writes into a NodeClaim that ends before its launch which VM its AKS machine has: it is drained by the Node of that VM, and nothing else says its name.
+ * Returns why that Node may be another NodeClaim's, which must not be drained for this one.
+ */
+async function nameVm(
+  { client, cache }: CreateClaimsDeps,
+  { metadata: { name } }: NodeClaim,
+  { node: nodeName, machine }: Adoption,
+): Promise<string | undefined> {
+  const providerID = machine?.providerId ?? ''
+  const node = cache.nodes.get(nodeName)
+  const owner = node && owningClaim(node)
+  const claims = cache.nodeClaims.by('byProviderId', providerID.toLowerCase())
+  const isOwn =
+    node?.providerId?.toLowerCase() === providerID.toLowerCase() &&
+    (owner === undefined || owner.name === name) &&
+    claims.every(({ metadata }) => metadata.name === name)
+  if (!isOwn)
+    return `Node ${nodeName} is not known as its own; it is adopted, and to end it: kubectl delete nodeclaim ${name}`
+  cache.upsert('NodeClaim', await client.patchStatus(resourcePath('nodeclaims', name), { status: { providerID } }))
+  return undefined
 }
 
 /** Returns the NodeClaim, or why there is none. */
