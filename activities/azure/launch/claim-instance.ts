@@ -8,7 +8,7 @@ import {
   findClaimVm,
   getVm,
   unprovenVm,
-  vmEnded,
+  vmGone,
   whyOtherVm,
 } from './claim-vm.ts'
 import type { ClaimIdentity } from './ownership.ts'
@@ -66,7 +66,7 @@ export function vmInstance(deps: ClaimVmDeps, claim: NodeClaim | ClaimRef): Clai
     find: async () => foundVm(await findClaimVm(deps, name, identity)),
     vmExists: async () => (await getVm(deps, name)) !== undefined,
     remove: () => deleteVm(deps, name),
-    gone: (signal) => vmEnded(deps, name, signal),
+    gone: (signal) => vmGone(deps, name, signal),
     elsewhere: () => (whole === undefined ? undefined : whyOtherVm(deps, whole)),
     unproven: (found) => (whole === undefined ? undefined : unprovenVm(deps, whole, found)),
     abandon: async (atMs) => {

@@ -59,22 +59,11 @@ export function nodePoolOf({ cache }: ClaimVmDeps, claimName: string): string {
 }
 
 /**
- * Waits until the claim's VM is gone: the shared list does not show it, and a GET of this VM says that it does not
- * exist. A list alone proves nothing, since it may come from the wrong resource group or be incomplete.
+ * Waits until the claim's VM is gone, whose deletion was requested: the shared list does not show it, and a GET of this VM says that it does not exist. A
+ * list alone proves nothing, since it may come from the wrong resource group or be incomplete. Errors: the VM is there and is not being deleted: Azure
+ * gave the deletion up, or a late PUT made the VM again. The next try looks at the VM, and requests its deletion.
  */
 export async function vmGone(deps: ClaimVmDeps, claimName: string, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    await deps.vms.waitFor((snapshot) => (snapshot.has(vmName(claimName)) ? undefined : true), signal)
-    if ((await getVm(deps, claimName)) === undefined) return
-    await pauseFor(lagMs, signal)
-  }
-}
-
-/**
- * Waits until the VM of a claim that ends is gone, as `vmGone`. Errors: it is not being deleted any more, since Azure gave the deletion up, or a late PUT
- * made it again. The next try judges it anew and requests its deletion.
- */
-export async function vmEnded(deps: ClaimVmDeps, claimName: string, signal: AbortSignal): Promise<void> {
   for (;;) {
     await unlisted(deps, vmName(claimName), signal)
     const vm = await getVm(deps, claimName)

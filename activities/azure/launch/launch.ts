@@ -101,10 +101,13 @@ async function launchOnce(
   await deps.catalogue.whenLoaded(signal)
   const vm = await prefetched.vm
   const taking = { claim, attempt, lookOnly }
-  const existing = async () =>
-    isAdopting(claim)
-      ? ((vm === undefined ? await maker.takeOver(taking, signal) : undefined) ?? adoptLost(deps, claim))
-      : ((vm && (await takeOver(deps, { ...taking, vm }, signal))) ?? maker.takeOver(taking, signal))
+  const adopts = isAdopting(claim)
+  const existing = async () => {
+    const ofVm = vm && (await (adopts ? adoptLost(deps, claim) : takeOver(deps, { ...taking, vm }, signal)))
+    const found = ofVm ?? (await maker.takeOver(taking, signal))
+    // Nothing is made for it: what is gone ends it.
+    return found ?? (adopts ? adoptLost(deps, claim) : undefined)
+  }
   // A claim whose time is over does not wait for what is another's to go.
   const taken = await existing().catch((error: unknown) => {
     if (lookOnly && isOthers(error)) return undefined
