@@ -7,6 +7,7 @@ import { sampleClaim, sampleNode, samplePool, sampleTime } from '../../test/samp
 import type { Json } from '../kubernetes/client/answers.ts'
 import { ApiError } from '../kubernetes/client/api-error.ts'
 import type { KubernetesClient } from '../kubernetes/client/client.ts'
+import { FenceLostError } from '../provisioning/fence.ts'
 import { VerdictRecorder } from './verdicts.ts'
 
 /** The API server, limited to ConfigMaps. */
@@ -64,7 +65,12 @@ beforeEach(() => {
 const fence = { checkIfStale: async () => {} }
 
 /** One evaluation in which a pod keeps the node. */
-async function evaluates(recorder: VerdictRecorder, pod: string | undefined, names: readonly string[] = ['a']) {
+async function evaluates(
+  recorder: VerdictRecorder,
+  pod: string | undefined,
+  names: readonly string[] = ['a'],
+  by: { checkIfStale(): Promise<void> } = fence,
+) {
   const blocked = names.map((name) => ({
     object: { kind: 'NodeClaim' as const, name: `${name}-claim`, nodeName: name },
     reason: 'DisruptionBlocked' as const,
@@ -76,7 +82,7 @@ async function evaluates(recorder: VerdictRecorder, pod: string | undefined, nam
   ]
   const log = { warn: () => (warnings += 1) } as never
   recorder.record(
-    { client: maps.client, namespace: 'joiner', note, log, now: () => now, fence },
+    { client: maps.client, namespace: 'joiner', note, log, now: () => now, fence: by },
     { commands: [], blocked, notes: [], passes, asked: {} },
     {
       nodes: names.map((name) => ({ node: sampleNode(name), claim: sampleClaim(name) })),
@@ -101,6 +107,21 @@ describe('what was found about a node', () => {
     ])
     expect(stored()?.moves).toMatchObject([{ outcome: 'blocked', cause: { pod: 'default/web' } }])
     expect(maps.data.get(mapName)).not.toHaveProperty('gone')
+  })
+
+  it('by a new attempt is written, though the one before finds only then that it has lost its fence', async () => {
+    const recorder = new VerdictRecorder()
+    const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const checkIfStale = () => {
+      begun.resolve()
+      return answered.promise
+    }
+    const before = evaluates(recorder, 'default/old', ['a'], { checkIfStale })
+    await begun.promise
+    const after = evaluates(recorder, 'default/new')
+    answered.reject(new FenceLostError('another attempt'))
+    await Promise.all([before, after])
+    expect(stored()?.moves).toMatchObject([{ cause: { pod: 'default/new' } }])
   })
 
   it('is written at once, and then only what is new, not more often than each half minute', async () => {

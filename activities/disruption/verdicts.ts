@@ -45,15 +45,15 @@ export class VerdictRecorder {
   readonly #shards = Array.from({ length: verdictShards }, (_, shard) => new Shard(shard))
   #readAt = Number.NEGATIVE_INFINITY
   #recordedAt = Number.NEGATIVE_INFINITY
-  #next: { readonly evaluation: Evaluation; readonly view: VerdictView } | undefined
+  #next: { readonly evaluation: Evaluation; readonly view: VerdictView; readonly fence: Keeping['fence'] } | undefined
   #working: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
+  /** Of the evaluation that is kept. */
   #fence: Keeping['fence'] | undefined
 
   /** Records an evaluation by the holder of a fence. Of those that come during a write, the last one counts. */
   record({ fence, ...deps }: Keeping, evaluation: Evaluation, view: VerdictView): void {
-    this.#fence = fence
-    this.#next = { evaluation, view }
+    this.#next = { evaluation, view, fence }
     this.#begin(deps)
   }
 
@@ -85,21 +85,26 @@ export class VerdictRecorder {
       do {
         if (this.#next !== undefined) {
           await this.#readIfNeeded(deps)
-          const { evaluation, view } = this.#next
+          const { evaluation, view, fence } = this.#next
           this.#next = undefined
+          this.#fence = fence
           this.#keep(evaluation, view)
         }
         await this.#write(deps)
       } while (this.#next !== undefined)
     } catch (error) {
-      if (error instanceof FenceLostError) return this.#forget()
-      deps.log.warn({ err: error }, 'failed to store verdicts, retrying')
+      if (!(error instanceof FenceLostError)) return deps.log.warn({ err: error }, 'failed to store verdicts, retrying')
+      this.#forget()
+      if (this.#next !== undefined) await this.#work(deps)
     }
   }
 
-  /** Another process evaluates now: what this one has found, and what it knows of the ConfigMaps, is of no use any more. */
+  /**
+   * Another attempt evaluates now, here or elsewhere: what this one has found, and what is known of the ConfigMaps, is of no use any more. What the other
+   * one has found meanwhile stays.
+   */
   #forget(): void {
-    this.#next = undefined
+    if (this.#next?.fence === this.#fence) this.#next = undefined
     this.#readAt = Number.NEGATIVE_INFINITY
     for (const shard of this.#shards) shard.forget()
   }
