@@ -59,7 +59,8 @@ export async function withheldVms(
     ...[...vmsInUse, ...foreignVms(deps, found)].flatMap((one) => lostVm(deps, found, one) ?? []),
     ...machinesInUse.flatMap((one) => lostMachine(deps, one) ?? []),
   ]
-  const stay = machinesInUse.filter(({ name }) => !lost.some((one) => one.name === name)).map((one) => stays(deps, one))
+  const names = new Set(lost.map(({ name }) => name))
+  const stay = machinesInUse.filter(({ name }) => !names.has(name)).map((one) => stays(deps, one))
   if (lost.length === 0) return { machines: stay, due: [] }
   const now = deps.now()
   const before = new Map((await readStoredWithheld(deps)).machines.map((one) => [keyOf(one.name, one.uid), one.since]))
@@ -91,7 +92,7 @@ const stays = (
   { name, use, instanceType, capacityType }: MachineInUse,
 ): WithheldMachine => ({ kind: 'AKS machine', name, ...use, ...costOf(deps, instanceType, capacityType) })
 
-/** The owner in a Node says more than the tag of a machine, which stays that of the first NodeClaim. */
+/** The UID of the lost NodeClaim is that of the Node's owner: the tag of a machine stays that of its first NodeClaim. */
 function lostMachine({ cache }: WithheldMachinesDeps, { name, lost, use }: MachineInUse): Kept | undefined {
   const node = lost && (cache.nodes.get(lost.name.toLowerCase()) ?? cache.nodes.get(use.node))
   if (lost === undefined || node === undefined) return undefined

@@ -108,7 +108,7 @@ describe('an AKS machine without a NodeClaim', () => {
     const [message] = reported.map(({ message }) => message)
     expect(message?.includes('gets a NodeClaim again at')).toBe(isAdopted)
     await pass(10 * 60_000)
-    // Its Node says more of its NodeClaim than the tag, which nobody can change.
+    // The owner of the Node counts, and not the tag, which stays that of the first NodeClaim.
     const due = { claimName: 'lost', claimUid: 'second', nodePool: 'default', node: machineVm('lost') }
     expect((await collect()).adopt).toEqual(isAdopted ? [expect.objectContaining(due)] : undefined)
     expect(azure.writes).toEqual([])

@@ -96,7 +96,7 @@ describe('a launch of an AKS machine', () => {
     expect([azure.writes, aks.machines.get('a')?.tags]).toEqual([[], { ...own(), 'joiner.sh_nodeclaim-uid': 'lost' }])
   })
 
-  it('makes no other machine for it: it ends, or waits for somebody who repairs a machine that failed', async () => {
+  it('makes no other machine for it: without one it ends, and with a failed one it waits for a repair', async () => {
     const { aks, azure, launch, claim, launched } = machineWorld(lostClaim)
     aks.put('a', { tags: { ...own(), 'joiner.sh_nodeclaim-uid': 'lost' } })
     aks.becomes('a', 'Failed')

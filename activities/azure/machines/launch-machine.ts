@@ -142,7 +142,7 @@ function isSameMachine(text: string, id: AksMachineId): boolean {
   return parseAksMachineId(text) !== undefined && text.toLowerCase() === machineIdText(id).toLowerCase()
 }
 
-/** Has a machine deleted that failed or lost its VM, and waits until it is gone. One that failed in this very attempt was judged by nobody yet. */
+/** Deletes a machine that failed or lost its VM, and waits until it is gone. A failure of this very attempt is judged before that. */
 async function makeRoom(
   deps: MachineLaunchDeps,
   { claim, machine, attempt, lookOnly }: TakeOver & { readonly machine: AksMachine },

@@ -62,7 +62,7 @@ async function adoptOne(deps: CreateClaimsDeps, machine: Adoption, all: readonly
     const { name: claimName } = made.metadata
     return { kind: 'left', why: `it is registered by now; to end it: kubectl delete nodeclaim ${claimName}` }
   }
-  const others = machine.machine && (await nameVm(deps, made, machine))
+  const others = machine.machine && (await nameVm(deps, made, { ...machine.machine, node: machine.node }))
   if (others !== undefined) return { kind: 'left', why: others }
   await deleteClaim(deps, made.metadata)
   return { kind: 'adopted' }
@@ -75,9 +75,8 @@ async function adoptOne(deps: CreateClaimsDeps, machine: Adoption, all: readonly
 async function nameVm(
   { client, cache }: CreateClaimsDeps,
   { metadata: { name } }: NodeClaim,
-  { node: nodeName, machine }: Adoption,
+  { node: nodeName, providerId: providerID }: { readonly node: string; readonly providerId: string },
 ): Promise<string | undefined> {
-  const providerID = machine?.providerId ?? ''
   const node = cache.nodes.get(nodeName)
   const owner = node && owningClaim(node)
   const claims = cache.nodeClaims.by('byProviderId', providerID.toLowerCase())
@@ -140,11 +139,11 @@ function hasRoom(
   const claims = cache.nodeClaims.by('byNodePool', name).filter((one) => one.metadata.name !== machine.claimName)
   const known = new Set(claims.map(({ metadata }) => metadata.name))
   const without = all.filter(({ nodePool, claimName }) => nodePool === name && !known.has(claimName)).length
+  // Of those that were made just now the status names no Node yet, and AKS gives the Nodes of its machines names of its own.
+  const nodeNames = new Map(all.map(({ claimName, node }) => [claimName, node]))
   const leaves = (claim: NodeClaim) => {
     const { name: own } = claim.metadata
-    // Of one that was made just now the status names no Node yet. AKS gives the Nodes of its machines names of its own.
-    const found = all.find(({ claimName }) => claimName === own)?.node
-    const node = cache.nodes.get(found ?? claim.status.nodeName ?? `${nodeNamePrefix}${own}`)
+    const node = cache.nodes.get(nodeNames.get(own) ?? claim.status.nodeName ?? `${nodeNamePrefix}${own}`)
     const isChosen = claim.metadata.annotations[annotations.disruptionCommand] !== undefined
     return isDeleting(claim) || isChosen || (node !== undefined && isDeleting(node))
   }
