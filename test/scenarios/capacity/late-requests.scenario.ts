@@ -1,6 +1,7 @@
 // Azure deletes and restarts VMs slowly, late or not at all: no pod waits for it or ends by it, and no VM is left.
 import { timeText } from '../../../core/values/time.ts'
 import { deployment, nodeClass, nodePool } from '../../applied-objects.ts'
+import { addMachinesPool, makingMachines } from '../../arm/machines-mode.ts'
 import { World } from '../../world.ts'
 import { afterEach, beforeEach, expect, fastTest } from '../scenario.ts'
 
@@ -50,6 +51,28 @@ fastTest('a VM that a late PUT makes while its NodeClaim waits for the end of th
     10 * minute,
   )
   await arm.close()
+})
+
+/** A node goes whose VM Azure does not get rid of twice; its pod gets another one. */
+async function givenUpTwice(): Promise<void> {
+  await world.scale('inflate', 1)
+  await world.untilRunning(1)
+  const [former = ''] = await claims()
+  await world.fault({ kind: 'failDelete', code: 'InternalServerError', count: 2 })
+  await world.operator.kubectl(['delete', 'nodeclaims', former, '--wait=false'])
+  await world.until('it is gone', async () => !(await claims()).includes(former), 20 * minute)
+  await world.untilRunning(1)
+  expect(await vms()).toHaveLength(1)
+  expect(await world.operator.simulator('GET', '/faults/hits')).toMatchObject({ failDelete: 2 })
+}
+
+fastTest('a VM whose deletion Azure gives up is deleted again', givenUpTwice)
+
+fastTest('so is an AKS machine', async () => {
+  await world.crash()
+  await addMachinesPool(world)
+  world.startJoiner('joiner', { ...settings, ...makingMachines })
+  await givenUpTwice()
 })
 
 async function deletedLate(meanwhile: () => Promise<void>): Promise<void> {

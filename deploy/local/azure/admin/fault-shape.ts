@@ -33,6 +33,8 @@ const kinds = {
   emptyList: strictRecord({ ...common, operation }, ['operation']),
   /** The VM is accepted and then fails to be created. */
   failAsync: strictRecord(coded, ['code']),
+  /** The deletion of the VM is accepted and then fails: the VM stays, and is off. */
+  failDelete: strictRecord(coded, ['code']),
   /** The extension is accepted and then fails. */
   failExtension: strictRecord(coded, ['code']),
   /** The answer is lost after the VM was stored. */

@@ -45,7 +45,10 @@ export class AksOperations {
 export function progressOf({ kind }: Pick<AksOperation, 'kind'>, vms: readonly (Machine | undefined)[]): Progress {
   const there = vms.filter((vm) => vm !== undefined)
   if (kind === 'update') return { status: 'Succeeded' }
-  if (kind === 'delete') return { status: there.length > 0 ? 'InProgress' : 'Succeeded' }
+  if (kind === 'delete') {
+    const error = there.find(({ state }) => state === 'Failed')?.deleteFailure
+    return error === undefined ? { status: there.length > 0 ? 'InProgress' : 'Succeeded' } : { status: 'Failed', error }
+  }
   if (there.some(({ state }) => state === 'Creating')) return { status: 'InProgress' }
   const failure = there.find(({ state }) => state === 'Failed')?.failure
   if (failure !== undefined) return { status: 'Failed', error: { code: failure.code, message: failure.message } }

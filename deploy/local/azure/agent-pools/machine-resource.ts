@@ -57,7 +57,7 @@ export function machineResource(
 /** AKS gives some errors of VMs a code of its own, and theirs in the details. */
 const wrapperCodes: Readonly<Record<string, string>> = { OperationNotAllowed: 'QuotaExceeded' }
 
-/** Where the VM is gone without AKS, its machine still succeeds: it does not notice. */
+/** Where the VM is gone without AKS, its machine still succeeds: it does not notice. A deletion that failed is over. */
 function provisioningState({ isDeleting }: AksMachine, vm: Machine | undefined): string {
-  return isDeleting === true ? 'Deleting' : (vm?.state ?? 'Succeeded')
+  return isDeleting === true && vm?.deleteFailure === undefined ? 'Deleting' : (vm?.state ?? 'Succeeded')
 }

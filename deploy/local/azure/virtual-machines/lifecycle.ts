@@ -76,7 +76,9 @@ export class MachineLifecycle {
     const { machines, operations } = this.#deps
     machine.body = body
     machine.state = 'Creating'
+    machine.power = 'running'
     delete machine.failure
+    delete machine.deleteFailure
     delete machine.nicsReservedUntilMs
     const createMs = this.#ms('createMs', machine)
     this.#takeFaults(machine, createMs, failure)
@@ -137,7 +139,7 @@ export class MachineLifecycle {
 
   /** Deletes a VM. What is going on with it is called off; a deletion that is going on already is shared. */
   delete(machine: Machine): Operation {
-    const { machines, operations, kubelets } = this.#deps
+    const { machines, operations, kubelets, faults } = this.#deps
     for (const operation of operations.inFlight.filter(({ vmId }) => vmId === machine.vmId)) {
       if (operation.kind === 'delete') return operation
       operations.end(operation, 'Canceled', {
@@ -146,6 +148,9 @@ export class MachineLifecycle {
       })
     }
     machine.state = 'Deleting'
+    const { code, message = 'The deletion failed.' } = faults.take('failDelete', attemptOf(machine.body)) ?? {}
+    if (code === undefined) delete machine.deleteFailure
+    else machine.deleteFailure = { code, message }
     machines.save(machine)
     void kubelets.silence(machine)
     const operation = operations.begin('delete', machine, { ms: this.#ms('deleteMs', machine) })
@@ -206,6 +211,12 @@ export class MachineLifecycle {
   #complete(operation: Operation, machine: Machine): void {
     const { machines, operations, resources, kubelets, config, newId } = this.#deps
     if (operation.kind === 'delete') {
+      if (machine.deleteFailure !== undefined) {
+        machine.state = 'Failed'
+        machine.power = 'stopped'
+        machines.save(machine)
+        return operations.end(operation, 'Failed', machine.deleteFailure)
+      }
       machines.remove(machine, resources.leftovers(machine))
       operations.end(operation, 'Succeeded')
       return

@@ -20,6 +20,8 @@ export interface Machine {
   readonly size: VmSize
   state: ProvisioningState
   failure?: AsyncFailure
+  /** Its deletion was accepted, and comes to this. */
+  deleteFailure?: AsyncFailure
   /** Until when Azure keeps the NICs of a VM that failed, in epoch milliseconds. */
   nicsReservedUntilMs?: number
   /** By name in lower case. */
