@@ -1,4 +1,5 @@
 import { conditionOf, withoutCondition } from '../../../core/conditions.ts'
+import { holdOf } from '../../../core/node-claim/hold.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import { isReschedulable } from '../../../core/pods/pod-rules.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
@@ -70,8 +71,8 @@ async function untaint(deps: CommandObjectsDeps, nodeName: string): Promise<void
 }
 
 /**
- * Gives up a replacement. One that pods use, or that is `kept` for another reason, only loses the annotation and becomes an ordinary node.
- * An unused one is deleted. Returns whether it had not been initialized.
+ * Gives up a replacement. One that pods use, that somebody holds, or that is `kept` for another reason, only loses the annotation and becomes an
+ * ordinary node. Others are deleted. Returns whether it had not been initialized.
  */
 export async function releaseReplacement(
   deps: CommandObjectsDeps,
@@ -85,10 +86,10 @@ export async function releaseReplacement(
   )
   const isOwn = ({ metadata }: NodeClaim) => metadata.annotations[annotations.replacementFor] === commandId
   if (!isOwn(claim) || claim.metadata.deletionTimestamp !== undefined) return isUninitialized
-  let isKept = kept || (await isUsed(deps, claim))
+  let isKept = kept || (await isWanted(deps, claim))
   // Pods may come while the DELETE is on its way.
   const mayGo = async (live: NodeClaim) => {
-    isKept = await isUsed(deps, live)
+    isKept = await isWanted(deps, live)
     return !isKept && isOwn(live)
   }
   if (!isKept) await deleteClaim(deps, ref, { claim, mayGo })
@@ -99,7 +100,9 @@ export async function releaseReplacement(
   return isUninitialized
 }
 
-async function isUsed(deps: CommandObjectsDeps, claim: NodeClaim): Promise<boolean> {
+/** Whether somebody holds a node, or pods use it. */
+async function isWanted(deps: CommandObjectsDeps, claim: NodeClaim): Promise<boolean> {
+  if (holdOf(claim, deps.now()) !== undefined) return true
   const nodeName = claim.status.nodeName ?? claimNode(deps, claim)?.metadata.name
   return nodeName !== undefined && (await livePodsOn(deps, nodeName)).some(isReschedulable)
 }

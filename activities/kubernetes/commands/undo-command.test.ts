@@ -31,6 +31,29 @@ describe('undoing a command', () => {
     expect(stateOf(cluster, ['new'])).toEqual({ new: 'free' })
   })
 
+  const held = { 'joiner.sh/hold-until': 'released' }
+
+  test('keeps a replacement that somebody holds, as an ordinary node', async () => {
+    const { cluster, deps } = world()
+    replacement(cluster, 'new')
+    cluster.edit('nodeclaims', 'new', { metadata: { annotations: held } })
+    await undoCommand(deps, withReplacement(['a', 'b']))
+    expect(cluster.object('nodeclaims', 'new')?.metadata.annotations).toEqual(held)
+  })
+
+  test('keeps a replacement that is held while its DELETE is on its way', async () => {
+    const { cluster, deps } = world()
+    replacement(cluster, 'new')
+    const end = cluster.intercept(({ verb, path }) => {
+      if (verb !== 'delete' || !path.endsWith('/nodeclaims/new')) return
+      end()
+      cluster.edit('nodeclaims', 'new', { metadata: { annotations: held } })
+    })
+    await undoCommand(deps, withReplacement(['a', 'b']))
+    expect(cluster.object('nodeclaims', 'new')?.metadata).toMatchObject({ annotations: held })
+    expect(stateOf(cluster, ['new'])).toEqual({ new: 'free' })
+  })
+
   test.each<[string, Json]>([
     ['is on its way out', { metadata: { deletionTimestamp: at(0) } }],
     ['is gone', { metadata: { uid: 'another' } }],
