@@ -1,5 +1,7 @@
+import type { Json } from '../../activities/kubernetes/client/answers.ts'
 import { ApiError } from '../../activities/kubernetes/client/api-error.ts'
 import type { FakeRequest } from '../fakes/cluster.ts'
+import { metaOf } from '../fast/kubernetes/api/objects.ts'
 import { randomNumbers } from '../fast/virtual-clock.ts'
 import type { FastWorld } from '../fast/world/fast-world.ts'
 import { Hold, type Waiting } from '../faults/gate.ts'
@@ -8,6 +10,13 @@ import { Hold, type Waiting } from '../faults/gate.ts'
 export type ApiFault =
   | { readonly kind: 'errors'; readonly status: 409 | 500; readonly share: number; readonly untilMs: number }
   | { readonly kind: 'slow'; readonly ms: number; readonly untilMs: number }
+  /** NodeClaims of the NodePool are not created. */
+  | { readonly kind: 'refuses'; readonly pool: string; readonly untilMs: number }
+
+const poolLabel = 'karpenter.sh/nodepool'
+const labelsOf = (body: unknown) => metaOf(body as Json).labels ?? {}
+/** The longest that planners leave alone what was refused, and how far they may be behind. */
+const backOffMs = 12 * 60_000
 
 /** Writes that take effect and whose answers never come. */
 class Unanswered extends Hold {
@@ -44,13 +53,20 @@ export class ApiFaults {
     fast.cluster.intercept((request) => this.#meet(request))
   }
 
-  /** Whether something is wrong now. */
+  /** Whether something is wrong now that may keep Joiner from anything. */
   get isTroubled(): boolean {
-    return this.#current().length > 0
+    return this.#current().some(({ kind }) => kind !== 'refuses')
+  }
+
+  /** Whether a NodePool gets no nodes, or a planner may not have noticed yet that it does again. */
+  refuses(pool: string): boolean {
+    const sinceMs = this.#fast.time.clock.now() - backOffMs
+    return this.#faults.some((fault) => fault.kind === 'refuses' && fault.pool === pool && fault.untilMs > sinceMs)
   }
 
   add(fault: ApiFault): void {
-    this.#faults = [...this.#current(), fault]
+    const now = this.#fast.time.clock.now()
+    this.#faults = [...this.#faults.filter(({ untilMs }) => untilMs > now - backOffMs), fault]
   }
 
   loseAnswers(count: number): void {
@@ -67,8 +83,13 @@ export class ApiFaults {
     return this.#faults.filter(({ untilMs }) => untilMs > now)
   }
 
-  async #meet({ verb, path }: FakeRequest): Promise<void> {
+  async #meet({ verb, path, body }: FakeRequest): Promise<void> {
     for (const fault of this.#current()) {
+      if (fault.kind === 'refuses') {
+        if (verb === 'create' && path.endsWith('/nodeclaims') && labelsOf(body)[poolLabel] === fault.pool)
+          throw this.#refusal(fault.pool)
+        continue
+      }
       if (fault.kind === 'slow') {
         this.#onHit('hit: api slow')
         await new Promise((resolve) => setTimeout(resolve, fault.ms))
@@ -80,5 +101,14 @@ export class ApiFaults {
         ? new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${path}: the object has been modified`)
         : new ApiError(500, 'InternalError', 'etcdserver: leader changed')
     }
+  }
+
+  #refusal(pool: string): ApiError {
+    this.#onHit('hit: create refused')
+    return new ApiError(
+      403,
+      'Forbidden',
+      `admission webhook "policy.example.com" denied the request: no more of ${pool}`,
+    )
   }
 }

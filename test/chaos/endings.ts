@@ -5,6 +5,7 @@ import { annotations } from '../../core/requirements/labels.ts'
 import { type WaitingClass, waitingMapName } from '../../core/scheduling/explain/waiting-classes.ts'
 import type { JournalEntry } from '../../deploy/local/azure/server/arm-deps.ts'
 import { resumeUpdate } from '../../workflows/messages.ts'
+import type { SimulatedVm } from '../clusters/servers.ts'
 import { traceKeys } from '../command-writes.ts'
 import { metaOf } from '../fast/kubernetes/api/objects.ts'
 import { dated } from '../scenarios/dated.ts'
@@ -132,6 +133,10 @@ function isOff(scene: Scene, claim: Seen): boolean {
   return isTrue(claim, 'Registered') && vm !== undefined && vm.power !== 'running'
 }
 
+/** Whether a VM has the tags that its class wants by now. Those of AKS machines stay as they were made. */
+const hasTags = ({ plan, nodeClass, isClassRemoved }: Scene, { tags }: Pick<SimulatedVm, 'tags'>) =>
+  plan.makesMachines || isClassRemoved || tags['revision'] === String(nodeClass.revision)
+
 /** What is still under way; undefined: nothing. */
 async function unrest(scene: Scene): Promise<string | undefined> {
   const { world } = scene
@@ -149,6 +154,8 @@ async function unrest(scene: Scene): Promise<string | undefined> {
     (vm) => !scene.foreign.vms.has(vm.name) && !isOwned(vm.tags) && !isBarred(scene, vm),
   )
   if (lost !== undefined) return `VM ${lost.name} has no NodeClaim`
+  const untagged = virtualMachines.find((vm) => !scene.foreign.vms.has(vm.name) && !hasTags(scene, vm))
+  if (untagged !== undefined) return `VM ${untagged.name} has the tags of a former AKSNodeClass`
   const nodes = await world.list('nodes')
   const marked = nodes.find((node) => !isGoing(node) && node.spec.taints?.some(({ key }) => key === traceKeys.taint))
   if (marked !== undefined) return `Node ${marked.metadata.name} is to be disrupted`

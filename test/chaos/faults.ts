@@ -1,4 +1,6 @@
 import type { Json } from '../../activities/kubernetes/client/answers.ts'
+import { holdAnnotations } from '../../core/node-claim/hold.ts'
+import { timeText } from '../../core/values/time.ts'
 import { metaOf } from '../fast/kubernetes/api/objects.ts'
 import type { PlannedStop, StopPoint } from '../fast/network.ts'
 import { SimulatedProcess } from '../fast/simulated-process.ts'
@@ -57,9 +59,21 @@ export const faults = {
     })
   },
   temporalAway: async ({ fast }, { forMs }) => fast.temporal.leave(forMs),
+  loseTemporal: async ({ fast }, { forMs }) => fast.loseTemporal(forMs),
   apiThrottle: async (scene, { forMs }) => {
     scene.disturb(forMs)
     scene.fast.gate.throttle(forMs)
+  },
+  refuseCreates: async (scene, { draw, forMs }) => {
+    const pool = picked([...scene.pools.values()], draw)
+    if (pool !== undefined) scene.api.add({ kind: 'refuses', pool: pool.name, untilMs: scene.nowMs + forMs })
+  },
+  lateHold: async (scene, { draw, forMs }) => {
+    await stopNext(scene, { after: 1, step: 'a DELETE of a NodeClaim', point: 'sent' }, (process, request) => {
+      process.freeze()
+      scene.lasts(holdClaim(scene, request.split(' ')[1] ?? '', forMs).finally(() => process.thaw()))
+    })
+    await drift(scene, draw)
   },
   apiErrors: async (scene, { status, share, forMs }) => {
     scene.disturb(forMs)
@@ -85,6 +99,13 @@ export const faults = {
     if ('code' in fault && fault.code === capacityCode) scene.wasRefused = true
     const aimed = 'operation' in fault && fault.operation !== undefined
     await scene.world.fault(aimed ? { ...fault, operation: operationOf(scene, fault.operation) } : fault)
+  },
+  sicken: async (scene, { draw, isKernel, forMs }) => {
+    const nodes = (await scene.world.list('nodes')).filter(({ metadata }) => !scene.foreign.nodes.has(metadata.name))
+    const node = scene.plan.repairs && picked(nodes, draw)
+    if (node === undefined) throw new Error('no node is repaired')
+    await setHung(scene, node.metadata.name, isKernel ? 'KernelHung' : 'AllHung')
+    scene.later(forMs, () => setHung(scene, node.metadata.name, undefined))
   },
   vm: async (scene, { action, draw }) => {
     const { world, foreign, struck } = scene
@@ -153,6 +174,21 @@ function freeze(scene: Scene, process: SimulatedProcess, forMs: number): void {
   scene.disturb(forMs)
   scene.fast.temporal.freeze(process)
   scene.later(forMs, () => scene.fast.temporal.thaw(process))
+}
+
+/** What watches a node says why it hangs; undefined: it does not any more. */
+async function setHung({ world, nowMs }: Scene, name: string, reason: string | undefined): Promise<void> {
+  const time = timeText(nowMs)
+  const times = { lastHeartbeatTime: time, lastTransitionTime: time }
+  const state = { status: reason === undefined ? 'False' : 'True', reason: reason ?? 'Fine', message: '' }
+  const patch = JSON.stringify({ status: { conditions: [{ type: 'Hung', ...state, ...times }] } })
+  await world.operator.kubectl(['patch', 'node', name, '--subresource=status', '--type=strategic', '-p', patch])
+}
+
+/** Somebody holds a node for a while, as `joiner node hold` does. */
+async function holdClaim(scene: Scene, path: string, forMs: number): Promise<void> {
+  const hold = holdAnnotations({ untilMs: scene.nowMs + forMs, reason: 'chaos', expiry: true })
+  await scene.world.operator.api('PATCH', path, { metadata: { annotations: hold } })
 }
 
 /** After how long another process has taken over, and what nobody goes on with is released. */

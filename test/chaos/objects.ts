@@ -1,4 +1,4 @@
-import { deployment, nodePool } from '../applied-objects.ts'
+import { deployment, nodeClass, nodePool } from '../applied-objects.ts'
 import type { PlannedPool, PlannedWorkload } from './plan.ts'
 
 /** A NodePool as operators have made it. */
@@ -9,12 +9,26 @@ export interface StagedPool extends PlannedPool {
   readonly isFull?: boolean
 }
 
+/** The AKSNodeClass as operators have made it. */
+export interface StagedClass {
+  /** A tag of its VMs. */
+  readonly revision: number
+  readonly isOtherFamily: boolean
+}
+
+/** The AKSNodeClass of all NodePools. */
+export function classObject({ revision, isOtherFamily }: StagedClass) {
+  const imageFamily = isOtherFamily ? 'AzureLinux' : 'Ubuntu'
+  return { ...nodeClass(), spec: { imageFamily, tags: { revision: String(revision) } } }
+}
+
 /** A NodePool as a plan has it. `revision`: a label of its nodes. */
 export function poolObject({ revision, ...pool }: StagedPool) {
   const { spec, ...object } = nodePool({
     name: pool.name,
     budget: pool.budget,
     consolidateAfter: pool.consolidateAfter,
+    ...(pool.expireAfter === undefined ? {} : { expireAfter: pool.expireAfter }),
     requirements: [
       { key: 'karpenter.azure.com/sku-family', operator: 'In', values: ['D'] },
       { key: 'karpenter.azure.com/sku-cpu', operator: 'In', values: pool.cpus },

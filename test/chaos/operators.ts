@@ -11,10 +11,9 @@ import {
   resumeSignal,
   retryNowSignal,
 } from '../../workflows/messages.ts'
-import { nodeClass } from '../applied-objects.ts'
 import { dated } from '../scenarios/dated.ts'
 import { claimsPath, type Seen } from '../world.ts'
-import { poolObject, type StagedPool } from './objects.ts'
+import { classObject, poolObject, type StagedPool } from './objects.ts'
 import { picked, type Scene, wait } from './scene.ts'
 import type { Trouble } from './troubles.ts'
 import { cpusOf } from './watch/objects-seen.ts'
@@ -55,6 +54,10 @@ export const operators = {
   editTemplate: async (scene, { draw }) => {
     const { name, revision } = found(picked([...scene.pools.values()], draw))
     await scene.edit(name, { revision: revision + 1 })
+  },
+  editClass: async (scene, { isDrift }) => {
+    const { revision, isOtherFamily } = scene.nodeClass
+    await scene.editClass({ revision: revision + 1, isOtherFamily: isDrift !== isOtherFamily })
   },
   editBudget: async (scene, { draw, budget }) => scene.edit(found(picked(scene.plan.pools, draw)).name, { budget }),
   editLimit: async (scene, { draw, cpus }) =>
@@ -153,7 +156,7 @@ export async function restorePool(scene: Scene, name: string): Promise<void> {
 /** Makes the AKSNodeClass again once the deleted one is gone. */
 export async function restoreClass(scene: Scene): Promise<void> {
   if (!scene.isClassRemoved || !(await isGone(scene, 'aksnodeclasses', 'default'))) return
-  await scene.world.apply(nodeClass())
+  await scene.world.apply(classObject(scene.nodeClass))
   scene.isClassRemoved = false
 }
 

@@ -13,6 +13,8 @@ export interface PlannedPool {
   readonly nodes?: number
   readonly policy: 'WhenEmpty' | 'WhenEmptyOrUnderutilized'
   readonly consolidateAfter: string
+  /** Of its nodes. Unset: never. */
+  readonly expireAfter?: string
   /** Of its nodes, for their drains. Unset: as long as PodDisruptionBudgets want. */
   readonly terminationGracePeriod?: string
 }
@@ -48,6 +50,8 @@ export interface ChaosPlan {
   readonly pools: readonly PlannedPool[]
   /** Nodes are AKS machines. Default: VMs of Joiner. */
   readonly makesMachines?: true
+  /** Sick nodes are repaired. Default: they stay. */
+  readonly repairs?: true
   readonly workloads: readonly PlannedWorkload[]
   readonly timeline: readonly Planned[]
 }
@@ -67,6 +71,8 @@ export function planOf(seed: number): ChaosPlan {
     workloadOf(random, `work-${at}`, { pools, mostReplicas: size.replicas }),
   )
   const minutes = minutesOf(random, seed)
+  // Nodes expire once or twice while there are troubles.
+  const expiring = random.chance(0.2) ? { expireAfter: `${Math.ceil(random.between(4, 8) * 0.1 * minutes)}m` } : {}
   return {
     seed,
     minutes,
@@ -76,8 +82,12 @@ export function planOf(seed: number): ChaosPlan {
       bootMs: random.between(1, 60) * 1000,
       deleteMs: random.between(0, 40) * 1000,
     },
-    pools: seed % staticEvery === 0 ? [...pools, staticPoolOf(seed)] : pools,
+    pools: [...pools, ...(seed % staticEvery === 0 ? [staticPoolOf(seed)] : [])].map((pool) => ({
+      ...pool,
+      ...expiring,
+    })),
     ...(seed % machinesEvery === 1 ? { makesMachines: true } : {}),
+    ...(seed % 4 > 0 ? { repairs: true } : {}),
     workloads,
     timeline: timelineOf(random, seed, minutes * 60_000),
   }

@@ -1,4 +1,3 @@
-import { nodeClass } from '../applied-objects.ts'
 import { addMachinesPool } from '../arm/machines-mode.ts'
 import { type CloudVm, cloudNodes } from '../fast/kubernetes/controllers/cloud-nodes.ts'
 import { run as runController } from '../fast/kubernetes/controllers/controller.ts'
@@ -10,7 +9,7 @@ import { serversOf } from '../fast/world/simulated-servers.ts'
 import { World } from '../world.ts'
 import { clear, end, settle } from './endings.ts'
 import { faults } from './faults.ts'
-import { poolObject, workloadObjects } from './objects.ts'
+import { classObject, poolObject, workloadObjects } from './objects.ts'
 import { operators } from './operators.ts'
 import type { ChaosPlan } from './plan.ts'
 import { Scene, wait } from './scene.ts'
@@ -129,7 +128,7 @@ async function course(scene: Scene, watch: Watch): Promise<void> {
   await world.timing(plan.timing)
   if (plan.makesMachines) await addMachinesPool(world)
   await world.apply(
-    nodeClass(),
+    classObject(scene.nodeClass),
     ...plan.pools.map((pool) => poolObject({ ...pool, revision: 0 })),
     ...plan.workloads.flatMap(workloadObjects),
   )

@@ -8,7 +8,7 @@ import { SimulatedProcess } from '../fast/simulated-process.ts'
 import type { FastWorld } from '../fast/world/fast-world.ts'
 import { isTrue, type Seen, type World } from '../world.ts'
 import { ApiFaults } from './api-faults.ts'
-import { nodeLimitOf, poolObject, type StagedPool } from './objects.ts'
+import { classObject, nodeLimitOf, poolObject, type StagedClass, type StagedPool } from './objects.ts'
 import type { ChaosPlan } from './plan.ts'
 import { Etcd } from './restored-etcd.ts'
 
@@ -29,7 +29,15 @@ export interface SceneState {
   readonly pools: ReadonlyMap<string, StagedPool>
   readonly removed: ReadonlySet<string>
   readonly isClassRemoved: boolean
+  readonly nodeClass: StagedClass
 }
+
+/** Of sick nodes: reboot what a reboot is for, and replace others. */
+const hung = { conditionType: 'Hung', conditionStatus: 'True', tolerationDuration: '1m' }
+const repairPolicies = [
+  { ...hung, terminationGracePeriod: '3m' },
+  { ...hung, reasonRegex: '^Kernel', action: 'RebootNode', terminationGracePeriod: '3m' },
+]
 
 /** A world in the course of a plan: what troubles change, and what invariants know of it. */
 export class Scene {
@@ -42,6 +50,7 @@ export class Scene {
   /** NodePools that somebody deleted and has not made again. */
   readonly removed = new Set<string>()
   isClassRemoved = false
+  nodeClass: StagedClass = { revision: 0, isOtherFamily: false }
   /**
    * Names of what others made. `impostors`: Nodes with a provider id of ours, `held`: Nodes of ours with a finalizer of theirs, `gone`: Nodes that a
    * restore of etcd took away.
@@ -86,7 +95,8 @@ export class Scene {
   startJoiner(name: string): void {
     const isStatic = this.plan.pools.some(({ nodes }) => nodes !== undefined)
     this.world.startJoiner(name, {
-      ...(isStatic ? { FEATURE_GATES: 'StaticCapacity=true' } : {}),
+      FEATURE_GATES: `StaticCapacity=${isStatic},NodeRepair=${this.plan.repairs === true}`,
+      JOINER_REPAIR_POLICIES: JSON.stringify(repairPolicies),
       ...(this.plan.makesMachines ? makingMachines : {}),
     })
   }
@@ -114,11 +124,12 @@ export class Scene {
 
   /** What a restore of the API server brings back. */
   get state(): SceneState {
-    return { pools: new Map(this.pools), removed: new Set(this.removed), isClassRemoved: this.isClassRemoved }
+    const { isClassRemoved, nodeClass } = this
+    return { pools: new Map(this.pools), removed: new Set(this.removed), isClassRemoved, nodeClass }
   }
 
   /** Takes up what was so when a backup was made. */
-  goBack({ pools, removed, isClassRemoved }: SceneState): void {
+  goBack({ pools, removed, isClassRemoved, nodeClass }: SceneState): void {
     this.disturb(0)
     for (const pool of pools.values()) {
       this.pools.set(pool.name, pool)
@@ -127,6 +138,7 @@ export class Scene {
     this.removed.clear()
     for (const name of removed) this.removed.add(name)
     this.isClassRemoved = isClassRemoved
+    this.nodeClass = nodeClass
     for (const name of this.foreign.nodes)
       if (this.fast.cluster.server.objects.find(`/api/v1/nodes/${name}`) === undefined) {
         this.foreign.nodes.delete(name)
@@ -220,6 +232,13 @@ export class Scene {
     this.pools.set(name, after)
     this.#note(after)
     await this.world.apply(poolObject(after))
+  }
+
+  /** Changes the AKSNodeClass, where it is there. */
+  async editClass(after: StagedClass): Promise<void> {
+    if (this.isClassRemoved) return
+    this.nodeClass = after
+    await this.world.apply(classObject(after))
   }
 
   /** What a NodePool has allowed since then, at any time. */

@@ -31,9 +31,13 @@ export type Trouble =
   /** The API server has again what it held some minutes ago. */
   | { readonly kind: 'restoredEtcd'; readonly minutes: number }
   | { readonly kind: 'temporalAway'; readonly forMs: number }
+  /** Temporal is away, and has nothing of what it had when it is back. */
+  | { readonly kind: 'loseTemporal'; readonly forMs: number }
   /** The clock of one process is off; negative: behind. */
   | { readonly kind: 'clock'; readonly draw: number; readonly aheadMs: number; readonly forMs: number }
   | { readonly kind: 'apiThrottle'; readonly forMs: number }
+  /** The API server creates no NodeClaims of one NodePool, as where a webhook refuses them. */
+  | { readonly kind: 'refuseCreates'; readonly draw: number; readonly forMs: number }
   /** A share of the requests is refused with a status; with 409 of patches alone. */
   | { readonly kind: 'apiErrors'; readonly status: 409 | 500; readonly share: number; readonly forMs: number }
   /** So many writes take effect, and their answers never come. */
@@ -44,6 +48,8 @@ export type Trouble =
   | { readonly kind: 'watchLag'; readonly lagMs: number; readonly forMs: number }
   | { readonly kind: 'azure'; readonly fault: Fault }
   | { readonly kind: 'vm'; readonly action: 'delete' | 'evict' | 'stop'; readonly draw: number }
+  /** A node is sick for a while: its kernel alone, which a reboot is for, or all of it. A reboot heals it, or does not. */
+  | { readonly kind: 'sicken'; readonly draw: number; readonly isKernel: boolean; readonly forMs: number }
   | { readonly kind: 'foreign'; readonly of: ForeignKind; readonly draw: number }
   /** Somebody takes a NodeClaim's finalizers away and deletes it. */
   | { readonly kind: 'loseClaim'; readonly draw: number }
@@ -53,6 +59,8 @@ export type Trouble =
   | { readonly kind: 'deleteObject'; readonly of: 'nodes' | 'nodeclaims' | 'pods'; readonly draw: number }
   /** Its nodes drift. */
   | { readonly kind: 'editTemplate'; readonly draw: number }
+  /** VMs get other tags in place. `isDrift`: nodes get another image family as well. */
+  | { readonly kind: 'editClass'; readonly isDrift: boolean }
   | { readonly kind: 'editBudget'; readonly draw: number; readonly budget: string }
   | { readonly kind: 'editLimit'; readonly draw: number; readonly cpus: number }
   /** A NodePool gets room for one more node, its nodes drift, and pods come for it, while the API server is slow: two plans want the same room. */
@@ -61,6 +69,8 @@ export type Trouble =
   | { readonly kind: 'removeClass'; readonly forMs: number }
   | { readonly kind: 'pause'; readonly loop: 'provisioning' | 'disruption'; readonly forMs: number }
   | { readonly kind: 'hold'; readonly draw: number; readonly forMs: number }
+  /** Nodes of a NodePool drift, and somebody holds one while the DELETE of its NodeClaim is under way. */
+  | { readonly kind: 'lateHold'; readonly draw: number; readonly forMs: number }
   | { readonly kind: 'plan'; readonly isApplied: boolean }
   | { readonly kind: 'consolidate' }
   | { readonly kind: 'retryNow'; readonly draw: number }
@@ -83,6 +93,7 @@ interface Stop {
 export const steps = {
   any: { of: /./ },
   'a NodeClaim': { of: /^(?!get|list).*\/nodeclaims/ },
+  'a DELETE of a NodeClaim': { of: /^delete .*\/nodeclaims/ },
   'a Node': { of: /^(?!get|list).*\/nodes\// },
   'a PUT of a VM': { of: /^PUT (virtualMachines|machines)/ },
   'a DELETE of a VM': { of: /^(DELETE virtualMachines|POST machines\/deleteMachines)/ },
@@ -168,6 +179,14 @@ const vm =
   (action: 'delete' | 'evict' | 'stop'): Maker =>
   (random) => ({ kind: 'vm', action, draw: drawn(random) })
 
+/** A sick node is tolerated for a minute. */
+const sicken: Maker = (random) => ({
+  kind: 'sicken',
+  draw: drawn(random),
+  isKernel: random.chance(0.5),
+  forMs: seconds(random, 40, 900),
+})
+
 const apiErrors =
   (status: 409 | 500): Maker =>
   (random) => ({
@@ -200,7 +219,9 @@ const faults: readonly Maker[] = [
     kind: 'temporalAway',
     forMs: random.pick([seconds(random, 2, 20), seconds(random, 30, 300), seconds(random, 300, 5000)]),
   }),
+  (random) => ({ kind: 'loseTemporal', forMs: seconds(random, 2, 120) }),
   (random) => ({ kind: 'apiThrottle', forMs: seconds(random, 1, 60) }),
+  (random) => ({ kind: 'refuseCreates', draw: drawn(random), forMs: seconds(random, 20, 900) }),
   apiErrors(409),
   apiErrors(500),
   (random) => ({ kind: 'apiLosesAnswers', count: random.between(1, 8) }),
@@ -210,6 +231,7 @@ const faults: readonly Maker[] = [
   (random) => azure({ kind: 'failSync', code: capacityCode, count: random.between(1, 4) }),
   (random) => azure({ kind: 'failAsync', code: capacityCode, count: random.between(1, 3) }),
   (random) => azure({ kind: 'failAsync', code: 'InternalServerError', count: random.between(1, 2) }),
+  (random) => azure({ kind: 'failDelete', code: 'InternalServerError', count: random.between(1, 3) }),
   (random) => azure({ kind: 'resetAfterCommit', count: random.between(1, 3) }),
   (random) => azure({ kind: 'throttle', retryAfterSeconds: random.between(1, 30), forMs: seconds(random, 1, 60) }),
   (random) =>
@@ -223,6 +245,8 @@ const faults: readonly Maker[] = [
   latency,
   latency,
   () => azure({ kind: 'neverJoins' }),
+  sicken,
+  sicken,
   vm('delete'),
   vm('stop'),
   ...Array<Maker>(4).fill(vm('evict')),
@@ -263,6 +287,7 @@ const operators: readonly Maker[] = [
   editTemplate,
   editTemplate,
   editTemplate,
+  (random) => ({ kind: 'editClass', isDrift: random.chance(0.3) }),
   (random) => ({ kind: 'editBudget', draw: drawn(random), budget: random.pick(['0', '1', '30%', '100%']) }),
   (random) => ({ kind: 'editLimit', draw: drawn(random), cpus: random.between(2, 12) * 4 }),
   race,
@@ -275,6 +300,7 @@ const operators: readonly Maker[] = [
     forMs: seconds(random, 3, 600),
   }),
   (random) => ({ kind: 'hold', draw: drawn(random), forMs: seconds(random, 10, 900) }),
+  (random) => ({ kind: 'lateHold', draw: drawn(random), forMs: seconds(random, 10, 900) }),
   (random) => ({ kind: 'plan', isApplied: random.chance(0.8) }),
   () => ({ kind: 'consolidate' }),
   () => ({ kind: 'consolidate' }),

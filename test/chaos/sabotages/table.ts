@@ -113,6 +113,14 @@ export const sabotages: readonly Sabotage[] = [
     by: 'if (isBinding && blocking !== undefined && blocking.metadata.name === "")',
   },
   {
+    name: 'a node goes though it is held while its DELETE is under way',
+    fix: '05492ca9',
+    kind: 'deleted in a hold',
+    path: 'activities/kubernetes/commands/candidates.ts',
+    text: 'await deleteClaim(deps, ref, { claim: bound, mayGo })',
+    by: 'await deleteClaim(deps, ref, { claim: bound, mayGo: async () => true })',
+  },
+  {
     name: 'limits do not count what another plan has admitted',
     fix: '1a9c840c',
     kind: 'limit',

@@ -27,14 +27,9 @@ export class Brakes {
     for (const key of inForce) if (!this.#since.has(key)) this.#since.set(key, nowMs)
   }
 
-  /** Whether a loop was paused when that was looked at last. */
-  isPausedNow(loop: LoopName): boolean {
-    return this.#since.has(loop)
-  }
-
   /** Whether a loop has been paused since then, as far as was looked, and still is. */
-  isPaused(loop: LoopName, sinceMs: number): boolean {
-    return (this.#since.get(loop) ?? Number.POSITIVE_INFINITY) <= sinceMs && this.#isPaused(loop, sinceMs)
+  isPaused(loop: LoopName, sinceMs: number, nowMs: number): boolean {
+    return (this.#since.get(loop) ?? Number.POSITIVE_INFINITY) <= sinceMs && this.#isPaused(loop, nowMs)
   }
 
   #isPaused(loop: LoopName, nowMs: number): boolean {
@@ -50,16 +45,17 @@ export class Brakes {
   }
 
   /** Whether a NodeClaim has been held since then, and still is. */
-  isHeld(claim: Json, sinceMs: number): boolean {
+  isHeld(claim: Json, sinceMs: number, nowMs: number): boolean {
     const since = this.#since.get(metaOf(claim).uid) ?? Number.POSITIVE_INFINITY
-    return since <= sinceMs && isHeld(claim, sinceMs)
+    return since <= sinceMs && isHeld(claim, nowMs)
   }
 }
 
 /** Whether somebody has asked that a pod is not disrupted. */
 const isProtected = (pod: Json) => metaOf(pod).annotations?.['karpenter.sh/do-not-disrupt'] === 'true'
 
-function isHeld(claim: Json, nowMs: number): boolean {
+/** Whether somebody holds a NodeClaim. */
+export function isHeld(claim: Json, nowMs: number): boolean {
   const { annotations = {} } = metaOf(claim)
   return holdOf({ metadata: { annotations } } as unknown as Parameters<typeof holdOf>[0], nowMs) !== undefined
 }

@@ -113,10 +113,10 @@ export class NodeAccounts {
     ]
   }
 
-  /** The command that has a node runs, or the node is given back. A paused loop gives nothing back. */
+  /** The command that has a node runs, or the node is given back. */
   #ofCommand({ report }: Details): readonly Untruth[] {
     const workflow = report?.command?.workflow
-    if (workflow === undefined || report?.pauses.length !== 0) return []
+    if (workflow === undefined || report === undefined) return []
     if (report.state.some((line) => line.includes('is being deleted')) || runningIds(this.#scene).has(workflow))
       return []
     return [{ what: `it is said to be disrupted by ${workflow}, which does not run`, mostMs: mostOldMs }]

@@ -165,7 +165,7 @@ export class PodAccounts {
     if (![pool, nodeClass].every((one) => one !== undefined && !isGoing(one) && isTrue(one, 'Ready'))) return false
     const used = cpusOf(this.#scene, name)
     const size = which === 'smallest' ? Math.min(...cpus.map(Number)) : Math.max(...cpus.map(Number))
-    return nodes === undefined && used + size <= cpuLimit
+    return nodes === undefined && used + size <= cpuLimit && !this.#scene.api.refuses(name)
   }
 
   #objects(resource: 'pods' | 'nodes' | 'nodeclaims' | 'nodepools'): readonly Json[] {

@@ -130,8 +130,7 @@ export class StatusAccounts {
       ...running
         .filter((id) => !said.includes(id))
         .map((id) => ({ what: `${id} is under way, and nothing is said of it`, mostMs: mostBehindMs })),
-      // A paused loop gives nothing back.
-      ...(said.length > 0 || taken === undefined || isPaused
+      ...(said.length > 0 || taken === undefined
         ? []
         : [
             {

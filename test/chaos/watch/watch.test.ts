@@ -94,6 +94,11 @@ const acts: Readonly<Record<string, (stage: Stage) => void | Promise<void>>> = {
     await wait(longMs)
     stage.edit('nodeclaims', 'a', disrupted())
   },
+  'deleted in a hold': async (stage) => {
+    replaced(stage)
+    stage.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/hold-until': 'released' } } })
+    await stage.joiner.delete(resourcePath('nodeclaims', 'a'))
+  },
   'disrupted in a pause': async (stage) => {
     nodeWithPod(stage, 'a')
     pause(stage, 'disruption')

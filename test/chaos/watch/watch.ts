@@ -1,7 +1,6 @@
 import type { Json } from '../../../activities/kubernetes/client/answers.ts'
 import { annotations as keys } from '../../../core/requirements/labels.ts'
-import { disruptionCommandId } from '../../../core/task-queues.ts'
-import { clusterName } from '../../../deploy/local/cluster.ts'
+import { durationMs } from '../../../core/values/duration.ts'
 import type { SimulatedVm } from '../../clusters/servers.ts'
 import { traceKeys } from '../../command-writes.ts'
 import type { FakeRequest } from '../../fakes/cluster.ts'
@@ -9,15 +8,15 @@ import { metaOf } from '../../fast/kubernetes/api/objects.ts'
 import type { Change } from '../../fast/kubernetes/api/watches.ts'
 import { hasKubelet } from '../../fast/kubernetes/controllers/kubelets.ts'
 import { SimulatedProcess } from '../../fast/simulated-process.ts'
-import type { Run } from '../../fast/temporal/run.ts'
 import type { Scene } from '../scene.ts'
 import { Accounts } from './accounts.ts'
-import { Brakes } from './brakes.ts'
+import { Brakes, isHeld } from './brakes.ts'
 import { Joins } from './joins.ts'
+import { Limits } from './limits.ts'
 import { isBarred, owning, poolOf, resolved } from './lost-vms.ts'
-import { type Condition, cpuOf, isGoing, isTrue, requestedCpu } from './objects-seen.ts'
+import { type Condition, isGoing, isTrue } from './objects-seen.ts'
 import { Replacements } from './replacements.ts'
-import type { Wrong } from './wrong.ts'
+import { actMs, staleMs, type Wrong } from './wrong.ts'
 
 interface PodSeen extends Json {
   readonly spec?: { readonly nodeName?: string }
@@ -25,7 +24,7 @@ interface PodSeen extends Json {
 }
 
 interface ClaimSeen extends Json {
-  readonly spec?: { readonly terminationGracePeriod?: string }
+  readonly spec?: { readonly terminationGracePeriod?: string; readonly expireAfter?: string }
   readonly status?: {
     readonly conditions?: readonly Condition[]
     readonly nodeName?: string
@@ -33,8 +32,6 @@ interface ClaimSeen extends Json {
 }
 
 const lookMs = 10_000
-/** How long a process may take from its last look at pods to what follows from it, while none stands still and no request waits. */
-const actMs = 30_000
 /** By how much a pod may be deleted before its node's deadline: clocks differ a little, and an interrupted VM ends a little later. */
 const earlyMs = 10_000
 /** How long a VM may be without its NodeClaim while nothing else is wrong: two runs of maintenance and their jitter. */
@@ -43,8 +40,6 @@ const mostOrphanMs = 25 * 60_000
 const mostLostMs = 45 * 60_000
 /** How long a node may be marked for a command that does not come, while nothing else is wrong. */
 const mostMarkedMs = 5 * 60_000
-/** What a commit has read of budgets and nodes may be so old: its validation waits for slow requests. */
-const staleMs = 120_000
 const deadlineKey = 'karpenter.sh/nodeclaim-termination-timestamp'
 const uidTag = 'joiner.sh_nodeclaim-uid'
 
@@ -56,15 +51,16 @@ export class Watch {
   readonly #joins: Joins
   readonly #accounts: Accounts
   readonly #replacements: Replacements
+  readonly #limits: Limits
   /** Foreign VMs that were seen. */
   readonly #foreignVms = new Set<string>()
   readonly #orphans = new Map<string, number>()
   /** For how long NodeClaims have had the traces of a commit without its last one, in ms. */
   readonly #marks = new Map<string, number>()
-  /** NodeClaims that were made over the number of nodes that a static NodePool may have, by UID. */
-  readonly #overLimit = new Map<string, string>()
   /** When Joiner deleted Nodes that nobody had deleted before, epoch ms. By name. */
   readonly #nodesDeleted = new Map<string, number>()
+  /** When Joiner asked for the deletion of NodeClaims last, epoch ms. By name. */
+  readonly #claimsAsked = new Map<string, number>()
   /** How many NodeClaims each NodePool had, at each look. */
   #sizes: readonly { readonly atMs: number; readonly ofPools: ReadonlyMap<string, number> }[] = []
   readonly #stops: (() => void)[]
@@ -76,6 +72,7 @@ export class Watch {
     this.#joins = new Joins(scene)
     this.#accounts = new Accounts(scene)
     this.#replacements = new Replacements(scene)
+    this.#limits = new Limits(scene, (what) => this.note('limit', what))
     const timer = SimulatedProcess.outside(() => setInterval(() => void this.#look(), lookMs))
     this.#stops = [
       () => clearInterval(timer),
@@ -115,7 +112,7 @@ export class Watch {
     } of virtualMachines)
       if (!this.#scene.foreign.vms.has(name)) this.#lookAtVm({ name, tags }, isOwned(tags))
     this.#lookAtMarks(claims)
-    this.#noteOverLimit(claims, new Set(virtualMachines.map(({ body: { tags = {} } }) => tags[uidTag])))
+    this.#limits.look(claims, new Set(virtualMachines.map(({ body: { tags = {} } }) => tags[uidTag])))
     const staying = claims.filter((claim) => !isGoing(claim))
     for (const name of this.#joins.look(staying, this.#isCalm ? lookMs : 0)) this.note('VM that cannot join', name)
     for (const name of this.#scene.foreign.vms)
@@ -139,7 +136,7 @@ export class Watch {
     if (ms > (isKept ? mostLostMs : mostOrphanMs)) this.note('VM without a NodeClaim', name)
   }
 
-  /** A commit that was cut off is finished or undone. A paused loop does neither. */
+  /** A commit that was cut off is finished or undone. */
   #lookAtMarks(claims: readonly ClaimSeen[]): void {
     const isMarked = (claim: ClaimSeen) =>
       isTrue(claim, 'DisruptionReason') &&
@@ -148,60 +145,12 @@ export class Watch {
       metaOf(claim).annotations?.[traceKeys.stamp] === undefined
     const marked = new Set(claims.filter(isMarked).map((claim) => metaOf(claim).name))
     for (const name of this.#marks.keys()) if (!marked.has(name)) this.#marks.delete(name)
-    if (!this.#isCalm || !this.#scene.isCalmFor(actMs) || this.#brakes.isPausedNow('disruption')) return
+    if (!this.#isCalm || !this.#scene.isCalmFor(actMs)) return
     for (const name of marked) {
       const ms = (this.#marks.get(name) ?? 0) + lookMs
       this.#marks.set(name, ms)
       if (ms > mostMarkedMs) this.note('marked without a command', name)
     }
-  }
-
-  /**
-   * A process that stood still while its POST was under way makes a NodeClaim that another one knows nothing of. It takes it back before there is a VM:
-   * that was no node.
-   */
-  #noteOverLimit(claims: readonly Json[], ofVms: ReadonlySet<string | undefined>): void {
-    for (const [uid, what] of this.#overLimit) {
-      const claim = claims.find((one) => metaOf(one).uid === uid)
-      if (ofVms.has(uid) || (claim !== undefined && !isGoing(claim))) this.note('limit', what)
-      if (claim === undefined || ofVms.has(uid)) this.#overLimit.delete(uid)
-    }
-  }
-
-  /**
-   * Looks at the limit of a NodePool that gets another NodeClaim. Until its launch a NodeClaim counts with what its pods request, so that sizes that are
-   * larger exceed the limit later (docs/placement.md). Nodes that go, or are to be replaced, are no part of a run and count for no limit
-   * (reference/karpenter-core.md 3.6).
-   */
-  #lookAtLimit(made: Json): void {
-    const pool = poolOf(made)
-    const claims = this.#claims().filter((claim) => poolOf(claim) === pool)
-    const rules = this.#scene.rulesSince(pool, this.#scene.nowMs - staleMs)
-    const most = rules.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...rules.map(({ cpuLimit }) => cpuLimit))
-    const mostNodes =
-      rules.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...rules.map(({ nodeLimit }) => nodeLimit))
-    if (claims.length > mostNodes)
-      this.#overLimit.set(metaOf(made).uid, `${pool} has ${claims.length} nodes of ${mostNodes}`)
-    // What was made in place of a node that stays after all is over the limit: its command ended before it was done.
-    const undone = new Set(
-      this.#scene.fast.temporal.runs.filter(hasEndedUndone).map(({ identity }) => identity.workflowId),
-    )
-    const isSecond = (claim: Json) => {
-      const { [traceKeys.replacementFor]: command = '' } = metaOf(claim).annotations ?? {}
-      return undone.has(disruptionCommandId(clusterName, command))
-    }
-    // The machines of NodeClaims that are made again are there already.
-    const isAdopted = (claim: Json) => metaOf(claim).annotations?.['joiner.sh/adopted-from'] !== undefined
-    const staying = claims.filter(
-      (claim) => !isGoing(claim) && !isTrue(claim, 'DisruptionReason') && !isSecond(claim) && !isAdopted(claim),
-    )
-    // The plan may have been held to the limit before the launch.
-    const launchedMs = this.#scene.nowMs - actMs
-    const cpus = staying.reduce((sum, claim) => {
-      const own = isTrue(claim, 'Launched', launchedMs) ? cpuOf(claim) : undefined
-      return sum + (own ?? requestedCpu(claim))
-    }, 0)
-    if (cpus > most) this.note('limit', `${pool} has ${cpus} vCPUs of ${most}`)
   }
 
   /** Joiner may delete a pod, past its PodDisruptionBudget, only where it does not run any more, or where its node's time is over. */
@@ -224,8 +173,12 @@ export class Watch {
 
   /** A clock that is less than a minute ahead counts as right (ADR 53). */
   get #earlyMs(): number {
-    const ahead = [...this.#scene.fast.joiners.values()].map(({ process }) => process.skewMs)
-    return earlyMs + Math.max(0, ...ahead.filter((ms) => ms <= 60_000))
+    return earlyMs + Math.max(0, ...this.#skewsMs.filter((ms) => ms <= 60_000))
+  }
+
+  /** By how much the clocks of processes are ahead. */
+  get #skewsMs(): readonly number[] {
+    return [...this.#scene.fast.joiners.values()].map(({ process }) => process.skewMs)
   }
 
   /** When a node's pods have to be gone, epoch ms; infinity: it has no such time. */
@@ -238,17 +191,39 @@ export class Watch {
     return text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text)
   }
 
+  /** No node that is held goes by a command, or expires: not even where its DELETE was sent before, which is of the version that was judged. */
+  #lookAtDrained(claim: ClaimSeen): void {
+    this.#scene.count('drains')
+    const { name, annotations = {} } = metaOf(claim)
+    const isAsked = (this.#claimsAsked.get(name) ?? Number.NEGATIVE_INFINITY) >= this.#scene.nowMs - actMs
+    const isBound = this.#isExpired(claim)
+      ? annotations[keys.holdExpiry] === 'true' && isTrue(claim, 'Initialized')
+      : annotations[traceKeys.stamp] !== undefined
+    if (!isAsked || !isBound || annotations[keys.cancelledAt] !== undefined) return
+    // By a clock that is ahead the hold may be over.
+    const isHeldBy = (aheadMs: number) => isHeld(claim, this.#scene.nowMs + aheadMs)
+    if ([0, ...this.#skewsMs].every(isHeldBy) && !this.#isNodeDeletedByOthers(claim))
+      this.note('deleted in a hold', name)
+  }
+
   /** A command deletes no NodeClaim with a pod that somebody protects, if it could know, nor for a replacement that is lost. */
   #lookAtDeletion(path: string): void {
     const claim: ClaimSeen | undefined = this.#scene.fast.cluster.server.objects.find(path)
+    if (claim !== undefined) this.#claimsAsked.set(metaOf(claim).name, this.#scene.nowMs)
     const { [traceKeys.stamp]: command, [keys.cancelledAt]: cancelled } = (claim && metaOf(claim).annotations) ?? {}
     if (claim === undefined || isGoing(claim) || command === undefined || !this.#scene.isCalmFor(actMs)) return
     // Who cancels its lifecycle asks for its deletion, as kubectl delete nodeclaim does, and so does who deletes its Node.
-    if (cancelled !== undefined || this.#isNodeDeletedByOthers(claim)) return
+    if (cancelled !== undefined || this.#isNodeDeletedByOthers(claim) || this.#isExpired(claim)) return
     const knownMs = this.#scene.nowMs - actMs
     if (isBoundByPods(claim)) this.#noteProtected('node deleted with a protected pod', claim, knownMs)
     const lost = this.#replacements.lostFor(claim, knownMs)
     if (lost !== undefined) this.note('node deleted for a lost replacement', `${path}, ${lost}`)
+  }
+
+  /** Whether a node's time is over, which no command asks for: by the clock of a process that counts as right. */
+  #isExpired(claim: ClaimSeen): boolean {
+    const livesMs = durationMs(claim.spec?.expireAfter) ?? Number.POSITIVE_INFINITY
+    return Date.parse(metaOf(claim).creationTimestamp ?? '') + livesMs <= this.#scene.nowMs + this.#earlyMs
   }
 
   #noteNodeDeleted(path: string): void {
@@ -315,7 +290,7 @@ export class Watch {
 
   #changedClaim({ object, before, type }: Change): void {
     if (type === 'ADDED') this.#made(object)
-    if (isGoing(object) && before !== undefined && !isGoing(before)) this.#scene.count('drains')
+    if (isGoing(object) && before !== undefined && !isGoing(before)) this.#lookAtDrained(before)
     const [stamp, former] = [object, before].map((one) => one && metaOf(one).annotations?.[traceKeys.stamp])
     if (stamp !== undefined && former !== undefined && stamp !== former)
       this.note('taken from its command', `${metaOf(object).name}, ${former}, by ${stamp}`)
@@ -327,11 +302,11 @@ export class Watch {
         this.#lookAtBudget(poolOf(object), Math.max(since, this.#startMs))
       return
     }
-    this.#scene.count('nodes disrupted')
+    this.#scene.count(`nodes disrupted: ${reasonOf(object)}${isTrue(object, 'Rebooting') ? ', rebooted' : ''}`)
     this.#lookAtBudget(poolOf(object), since)
     const { name } = metaOf(object)
-    if (this.#brakes.isPaused('disruption', since)) this.note('disrupted in a pause', name)
-    if (this.#brakes.isHeld(object, since)) this.note('disrupted in a hold', name)
+    if (this.#brakes.isPaused('disruption', since, this.#scene.nowMs)) this.note('disrupted in a pause', name)
+    if (this.#brakes.isHeld(object, since, this.#scene.nowMs)) this.note('disrupted in a hold', name)
     if (isBoundByPods(object)) this.#noteProtected('disrupted with a protected pod', object, since)
   }
 
@@ -340,9 +315,10 @@ export class Watch {
     this.#scene.count('claims')
     // Its machine is there already: limits and pauses do not count (docs/adr/0054-lost-nodeclaims-are-made-again.md).
     if (keys.adoptedFrom in annotations) return
-    this.#lookAtLimit(claim)
+    this.#limits.made(claim)
     const isReplacement = traceKeys.replacementFor in annotations
-    if (!isReplacement && this.#brakes.isPaused('provisioning', this.#scene.nowMs - staleMs))
+    const { nowMs } = this.#scene
+    if (!isReplacement && this.#brakes.isPaused('provisioning', nowMs - staleMs, nowMs))
       this.note('made in a pause', name)
   }
 
@@ -375,16 +351,13 @@ export class Watch {
   }
 }
 
-/** A disruption command that ended without its nodes. */
-const hasEndedUndone = ({ identity, status, result }: Run) =>
-  identity.workflowType === 'disruptionCommand' &&
-  status !== 'running' &&
-  (result as { readonly outcome?: string } | null | undefined)?.outcome !== 'done'
+/** Why a NodeClaim is disrupted. */
+const reasonOf = ({ status }: ClaimSeen) => status?.conditions?.find(({ type }) => type === 'DisruptionReason')?.reason
 
 /** Whether a pod that must not be disrupted keeps a command from a node: not from a sick one, and not from a drifted one whose drain has an end. */
-function isBoundByPods({ spec, status }: ClaimSeen): boolean {
-  const reason = status?.conditions?.find(({ type }) => type === 'DisruptionReason')?.reason
-  return reason !== 'Unhealthy' && (reason !== 'Drifted' || spec?.terminationGracePeriod === undefined)
+function isBoundByPods(claim: ClaimSeen): boolean {
+  const reason = reasonOf(claim)
+  return reason !== 'Unhealthy' && (reason !== 'Drifted' || claim.spec?.terminationGracePeriod === undefined)
 }
 
 /** A node whose VM goes already counts for no budget (reference/karpenter-core.md 4.10). */

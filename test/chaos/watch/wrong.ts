@@ -1,3 +1,8 @@
+/** How long a process may take from its last look at pods to what follows from it, while none stands still and no request waits. */
+export const actMs = 30_000
+/** What a commit has read of budgets and nodes may be so old: its validation waits for slow requests. */
+export const staleMs = 120_000
+
 /** Something that must not be. Shorter forms of a plan have to be wrong in the same `kind`. */
 export interface Wrong {
   readonly kind: string
