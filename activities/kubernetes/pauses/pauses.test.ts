@@ -143,6 +143,20 @@ describe('lifting', () => {
     expect(written.lifted.map(({ reason }) => reason)).toEqual(['one'])
     expect(written.inForce.map(({ reason }) => reason)).toEqual(['two'])
   })
+
+  test.each([
+    ['a resume', { loop: 'disruption', lift: lift() }],
+    ['the end of a pause', { loop: 'disruption' }],
+  ] as const)('a late attempt at %s leaves a pause that was written since it has read them', async (_, change) => {
+    const { cluster, deps } = world({ disruption: text({ reason: 'lifted long ago' }) })
+    cluster.intercept(({ verb }) => {
+      if (verb === 'patch')
+        cluster.edit('configmaps', 'joiner-pauses', { data: { disruption: text({ reason: 'release day' }) } }, 'joiner')
+    })
+    await expect(writePause(deps, change, now())).rejects.toThrow()
+    cluster.intercept(() => {})
+    expect((await readPauses(deps, now())).inForce.map(({ reason }) => reason)).toEqual(['release day'])
+  })
 })
 
 describe('pauses whose time is over', () => {

@@ -61,7 +61,7 @@ export async function readLoopPauses(
 
 /**
  * Writes a pause, or clears those that a resume names. Running it twice changes nothing. A pause is one request, since it is a brake. Lifting
- * the pause of a whole loop also removes the unreadable entries that counted as one.
+ * the pause of a whole loop also removes the unreadable entries that counted as one. Errors: a conflict, where somebody wrote while pauses were lifted.
  */
 export async function writePause(deps: PauseDeps, change: PauseChange, now: number): Promise<PausesWritten> {
   const { loop, pause } = change
@@ -70,9 +70,16 @@ export async function writePause(deps: PauseDeps, change: PauseChange, now: numb
     const after = await writeConfigMap(deps.client, ref, { [pauseKey(loop, scopeOf(pause))]: formatPause(pause) })
     return { lifted: [], inForce: storedPauses(after, loop, now).inForce }
   }
-  const data = (await readConfigMap(deps.client, ref)) ?? {}
+  const map = await findConfigMap(deps.client, ref)
+  const data = map?.data ?? {}
   const cleared = clearedKeys(change, storedPauses(data, loop, now)).filter((key) => Object.hasOwn(data, key))
-  if (cleared.length > 0) await writeConfigMap(deps.client, ref, Object.fromEntries(cleared.map((key) => [key, null])))
+  // An attempt that stood still since it read, and was made again by another process, must not lift what was paused since.
+  if (map !== undefined && cleared.length > 0)
+    await putConfigMap(
+      deps.client,
+      { ...ref, version: map.metadata.resourceVersion },
+      { data: Object.fromEntries(cleared.map((key) => [key, null])) },
+    )
   const part = (isCleared: boolean) =>
     Object.fromEntries(Object.entries(data).filter(([key]) => cleared.includes(key) === isCleared))
   return { lifted: storedPauses(part(true), loop, now).inForce, inForce: storedPauses(part(false), loop, now).inForce }
