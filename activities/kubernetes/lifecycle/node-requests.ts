@@ -10,7 +10,7 @@ export type NodeRequestsDeps = WriteDeps & Pick<Parts, 'log'>
 
 /**
  * Puts a hold on a claim, or without one removes the claim's. Planners read it live before they commit. Run twice it changes nothing. A hold
- * does not stop a deletion that has begun, so nothing is written there.
+ * does not stop a deletion that has begun, so nothing is written there. Errors: the claim is held otherwise than it was, while it is released.
  */
 export async function writeHold(
   deps: NodeRequestsDeps,
@@ -24,9 +24,15 @@ export async function writeHold(
       message: `NodeClaim ${ref.name} is being deleted since ${before.metadata.deletionTimestamp}; a hold does not stop that`,
     }
   const written = hold === undefined ? noHoldAnnotations : holdAnnotations(hold)
-  await updateClaim(deps, ref, (claim) =>
-    isHeldOtherwise(claim, withAnnotations(claim, written)) ? { metadata: { annotations: written } } : undefined,
-  )
+  await updateClaim(deps, ref, (claim) => {
+    const { resourceVersion } = claim.metadata
+    if (!isHeldOtherwise(claim, withAnnotations(claim, written))) return undefined
+    if (hold !== undefined) return { metadata: { annotations: written } }
+    // An attempt that stood still since it read, and was made again by another process, must not take a newer hold away.
+    if (isHeldOtherwise(claim, before))
+      throw new Error(`NodeClaim ${ref.name} is held otherwise than as its release began`)
+    return { metadata: { annotations: written, resourceVersion } }
+  })
   const was = holdOf(before, deps.now())
   const message = hold === undefined ? releasedText(ref, was, asked) : `NodeClaim ${ref.name} is ${holdText(hold)}`
   reportAsked(deps, ref, { reason: hold === undefined ? 'NodeReleased' : 'NodeHeld', message, asked })
