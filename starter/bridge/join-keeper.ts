@@ -76,9 +76,10 @@ export class JoinKeeper {
   }
 
   async #answers(): Promise<boolean> {
-    const { connection, deps } = this.#input
+    const { connection } = this.#input
     try {
-      await connection.withDeadline(deps.now() + answerMs, () => connection.workflowService.getSystemInfo({}))
+      // The library counts a deadline by the clock of the machine, which may be another than the API server's.
+      await connection.withDeadline(Date.now() + answerMs, () => connection.workflowService.getSystemInfo({}))
       return true
     } catch {
       return false
