@@ -113,6 +113,28 @@ const command: CommandFacts = {
   startedMs: now - 2 * hour,
 }
 
+test('commands for the same nodes have one workflow id, and each is told, also of a reset one the last run alone', async () => {
+  const workflowId = 'disrupt/prod/drift-0123456789'
+  const type = 'disruptionCommand'
+  const at = (hours: number, suffix: string) => ({
+    ...command,
+    id: `drift-0123456789-${suffix}`,
+    startedMs: now - hours * hour,
+  })
+  list(
+    workflowId,
+    { ...at(5, '00000001'), outcome: 'undone', message: 'no capacity' },
+    { type, startMs: now - 5 * hour },
+  )
+  list(workflowId, at(4, '00000002'), { type, startMs: now - 4 * hour, status: 'terminated' })
+  list(workflowId, { ...at(4, '00000002'), outcome: 'undone' }, { type, startMs: now - 3 * hour })
+  list(workflowId, { ...at(2, '00000003'), dueMs: now - 2 * hour }, { type, startMs: now - 2 * hour })
+  expect((await read()).commands.map(({ id, outcome }) => [id, outcome])).toEqual([
+    ['drift-0123456789-00000001', 'undone'],
+    ['drift-0123456789-00000002', 'undone'],
+  ])
+})
+
 test('lives and commands are read over pages, the oldest first', async () => {
   list(idOf('b'), { ...facts, createdMs: now - 4 * hour })
   list(idOf('a'), facts)

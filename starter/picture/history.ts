@@ -24,13 +24,19 @@ export async function readHistory(client: Client, { cluster, sinceMs, nowMs }: H
   const retentionMs = await readRetention(client)
   const since = retentionMs === undefined ? sinceMs : Math.max(sinceMs, nowMs - retentionMs)
   const lifecycles = new Map<string, Life | undefined>()
-  const commands = new Map<string, WorkflowRun>()
+  // By their own ids: commands for the same nodes have one workflow id, one after the other.
+  const commands = new Map<string, { readonly startMs: number; readonly facts: CommandFacts }>()
   for await (const run of listRuns(client, endedSince(cluster, since), pageSize)) {
     if (run.isContinued || run.startMs > nowMs) continue
     const { workflowId } = run
     if (run.type === 'nodeClaimLifecycle') {
       lifecycles.set(workflowId, truerOf(lifecycles.get(workflowId), await lifeOf(run, cluster)))
-    } else if (run.startMs >= (commands.get(workflowId)?.startMs ?? 0)) commands.set(workflowId, run)
+    } else {
+      const command = await commandOf(run, cluster)
+      const { startMs } = run
+      if (command !== undefined && startMs >= (commands.get(command.id)?.startMs ?? 0))
+        commands.set(command.id, { startMs, facts: command })
+    }
   }
   const found = [...lifecycles.values()].filter((life) => life !== undefined)
   const withoutVm = found.filter(
@@ -39,9 +45,7 @@ export async function readHistory(client: Client, { cluster, sinceMs, nowMs }: H
   ).length
   return {
     lives: found.sort((a, b) => a.createdMs - b.createdMs || (a.nodeClaim < b.nodeClaim ? -1 : 1)),
-    commands: (await Promise.all([...commands.values()].map((run) => commandOf(run, cluster))))
-      .filter((command) => command !== undefined)
-      .sort((a, b) => a.startedMs - b.startedMs),
+    commands: [...commands.values()].map(({ facts }) => facts).sort((a, b) => a.startedMs - b.startedMs),
     sinceMs: since,
     untilMs: nowMs,
     ...(retentionMs === undefined ? {} : { retentionMs }),
