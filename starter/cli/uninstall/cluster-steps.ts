@@ -43,8 +43,13 @@ const namesOf = (objects: readonly SeenObject[]) =>
     mostNamed,
   )
 
+/** Has Joiner finish what only it can: what has begun, and with `--nodes remove` the end of all nodes. */
+export function finishStep(uninstallation: Uninstallation): Step {
+  return uninstallation.options.nodes === 'remove' ? removeStep(uninstallation) : settleStep(uninstallation)
+}
+
 /** Waits until what has begun is over: a launch or a deletion that nobody finishes would leave a VM without a node, or a node without a VM. */
-export function settleStep(uninstallation: Uninstallation): Step {
+function settleStep(uninstallation: Uninstallation): Step {
   const { kubernetes, temporal } = uninstallation
   const unsettled = async () => {
     const claims = (await ownClaims(kubernetes)).filter((claim) => !isSettled(claim))
@@ -75,7 +80,7 @@ function isSettled({ metadata, status }: SeenObject): boolean {
 }
 
 /** Deletes every NodeClaim of Joiner and waits until their nodes and VMs are gone. */
-export function removeStep(uninstallation: Uninstallation): Step {
+function removeStep(uninstallation: Uninstallation): Step {
   const { kubernetes } = uninstallation
   return async () => {
     const claims = await ownClaims(kubernetes)
@@ -99,10 +104,20 @@ export function removeStep(uninstallation: Uninstallation): Step {
 }
 
 async function requireRunning(uninstallation: Uninstallation): Promise<void> {
-  if (!(await isJoinerRunning(uninstallation)))
-    throw new CommandError(
-      `no process of Joiner runs in namespace "${uninstallation.options.joinerNamespace}", and only Joiner finishes launches and deletions; ${await startAgain(uninstallation)}. Then run the command again`,
-    )
+  if (!(await isJoinerRunning(uninstallation))) throw await notRunning(uninstallation, '')
+}
+
+/** Errors: what a node that expired, or that somebody deleted, made to be done while Joiner was stopped. */
+async function requireFinished(uninstallation: Uninstallation): Promise<void> {
+  const left = await finishStep(uninstallation)()
+  if (left !== undefined) throw await notRunning(uninstallation, `left to do: ${left.text}; `)
+}
+
+async function notRunning(uninstallation: Uninstallation, left: string): Promise<CommandError> {
+  const { joinerNamespace } = uninstallation.options
+  return new CommandError(
+    `${left}no process of Joiner runs in namespace "${joinerNamespace}", and only Joiner finishes launches and deletions; ${await startAgain(uninstallation)}. Then run the command again`,
+  )
 }
 
 /** Removes finalizers, and the owners of Nodes, so that each object can be deleted without Joiner. */
@@ -191,7 +206,7 @@ async function deleteObject(kubernetes: KubernetesClient, path: string): Promise
   }
 }
 
-/** Scales Joiner's Deployments to 0 and waits until no process of Joiner leads. */
+/** Scales Joiner's Deployments to 0 and waits until no process of Joiner leads. Errors: something began meanwhile that only Joiner finishes. */
 export function stopStep(uninstallation: Uninstallation): Step {
   const { kubernetes, options } = uninstallation
   return async () => {
@@ -206,6 +221,7 @@ export function stopStep(uninstallation: Uninstallation): Step {
           await kubernetes.mergePatch(path, { spec: { replicas: 0 } })
         })
         await untilStopped(uninstallation)
+        await requireFinished(uninstallation)
       },
     }
   }

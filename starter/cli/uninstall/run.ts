@@ -17,16 +17,7 @@ import { asAdministrator, exitCodeOf, withCluster } from '../access/cluster.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import { isWanted } from '../shared/confirm.ts'
 import { readCrd } from '../shared/crd-release.ts'
-import {
-  chartCrds,
-  detachStep,
-  freeStep,
-  leftoversStep,
-  migrateStep,
-  removeStep,
-  settleStep,
-  stopStep,
-} from './cluster-steps.ts'
+import { chartCrds, detachStep, finishStep, freeStep, leftoversStep, migrateStep, stopStep } from './cluster-steps.ts'
 import type { Step, Uninstallation, UninstallOptions } from './context.ts'
 import { deploymentsOf, ownClaims, type SeenObject } from './objects.ts'
 import { closedWorkflows, historyStep, pauseStep, workflowsStep } from './temporal-steps.ts'
@@ -46,11 +37,10 @@ export function uninstall(options: UninstallOptions, timeoutMs: number): Promise
 }
 
 function stepsOf(uninstallation: Uninstallation): readonly Step[] {
-  const isRemoving = uninstallation.options.nodes === 'remove'
   return [
     pauseStep(uninstallation),
     migrateStep(uninstallation),
-    isRemoving ? removeStep(uninstallation) : settleStep(uninstallation),
+    finishStep(uninstallation),
     stopStep(uninstallation),
     // Before anything is written: API servers call the webhook for some writes of NodeClaims, and it has ended.
     detachStep(uninstallation),

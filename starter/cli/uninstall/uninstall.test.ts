@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 import type { KubernetesClient } from '../../../activities/kubernetes/client/client.ts'
 import { ownedNames } from '../../../api/rights/rights.ts'
+import { FakeCluster } from '../../../test/fakes/cluster.ts'
+import { at, claimJson } from '../../../test/fakes/objects.ts'
 import { isConvertedByJoiner, releaseOf } from '../shared/crd-release.ts'
+import { finishStep, stopStep } from './cluster-steps.ts'
 import type { Uninstallation } from './context.ts'
 import { freeClaim, freeNode, type SeenObject, startAgain } from './objects.ts'
 
@@ -96,3 +99,24 @@ test.each([
     expect(remedy).not.toContain('kubectl')
   },
 )
+
+test('a node that begins to go while Joiner stops is not left half-way: Joiner has to finish it first', async () => {
+  const cluster = new FakeCluster()
+  const labels = { 'app.kubernetes.io/name': 'joiner', 'app.kubernetes.io/instance': 'joiner' }
+  cluster.put('nodeclaims', claimJson('a'))
+  cluster.put('deployments', { metadata: { name: 'joiner', namespace: 'joiner', labels }, spec: { replicas: 2 } })
+  cluster.intercept(({ verb, path }) => {
+    if (verb === 'patch' && path.includes('/deployments/'))
+      cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(0) } })
+  })
+  const uninstallation: Uninstallation = {
+    kubernetes: cluster.client,
+    temporal: { cluster: 'test', client: { workflow: { count: async () => ({ count: 0 }) } } } as never,
+    options: { joinerNamespace: 'joiner', release: 'joiner', nodes: 'keep' } as Uninstallation['options'],
+    timeoutMs: 10_000,
+    say: () => {},
+  }
+  expect(await finishStep(uninstallation)()).toBeUndefined()
+  const stop = await stopStep(uninstallation)()
+  await expect(stop?.run()).rejects.toThrow(/NodeClaim being launched or deleted \(a\).* start it: helm upgrade joiner/)
+})
