@@ -5,7 +5,7 @@ import { markedCrd } from '../activities/kubernetes/client/installation.ts'
 import { installationAnnotation, installationText } from '../core/installation.ts'
 import { FakeCluster } from '../test/fakes/cluster.ts'
 import { pass, useFakeTime } from '../test/fakes/time.ts'
-import { askOwnership, untilOwned, watchIdentity } from './identity.ts'
+import { askStillOwned, untilOwned, watchIdentity } from './identity.ts'
 import { Readiness } from './readiness.ts'
 
 useFakeTime()
@@ -49,18 +49,19 @@ test("an installation writes nothing on another's CRDs, says so once, and works 
   expect(cluster.attempts).toEqual([])
 })
 
-test('an installation that lost the CRDs to another ends, once', async () => {
-  const { mark, log, ownership } = world()
+test('an installation that lost the CRDs to another ends, once, and claims none that were released meanwhile', async () => {
+  const { cluster, mark, log, ownership } = world()
   const lost: string[] = []
   const end = watchIdentity({
     everyMs: 2000,
-    checks: [() => askOwnership(ownership)],
+    checks: [() => askStillOwned(ownership)],
     onLost: (problem) => lost.push(problem),
     log,
   })
   onTestFinished(end)
   await pass(60_000)
   expect(lost).toEqual([])
+  expect(cluster.attempts).toEqual([])
   mark('first')
   await pass(60_000)
   expect(lost).toEqual([expect.stringContaining('names release "first"')])

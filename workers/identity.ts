@@ -68,7 +68,7 @@ export interface OwnershipInput {
 }
 
 /** Whether the CRDs are this installation's (docs/adr/0018-temporal-is-a-trust-boundary.md). Errors: what the API server says. */
-export async function askOwnership(input: OwnershipInput): Promise<Answer<Installation>> {
+async function askOwnership(input: OwnershipInput): Promise<Answer<Installation>> {
   const { kubernetes, release, namespace, mayClaim, log } = input
   const own = await ownInstallation(kubernetes, release, namespace)
   const found = mayClaim ? await claimInstallation(kubernetes, own, log) : await readOwnership(kubernetes, own)
@@ -76,6 +76,14 @@ export async function askOwnership(input: OwnershipInput): Promise<Answer<Instal
   return problem === undefined
     ? { kind: 'yes', value: own }
     : { kind: 'no', problem, isForeign: found.kind === 'foreign' }
+}
+
+/**
+ * The same of an installation that works, which claims nothing: a marker that somebody took off (joiner admin crds release, as `helm uninstall` does while
+ * Joiner still runs) would stay when it is gone, and keep the next installation out. The conversion restores one that an upgrade took off. Errors: likewise.
+ */
+export function askStillOwned(input: OwnershipInput): Promise<Answer<Installation>> {
+  return askOwnership({ ...input, mayClaim: false })
 }
 
 /** Waits until the CRDs are this installation's. Undefined: the process is to end. */

@@ -21,7 +21,7 @@ import { converting, startConversion } from './conversion-process.ts'
 import { createDependencies, type DependencyInput } from './dependencies.ts'
 import {
   type Answer,
-  askOwnership,
+  askStillOwned,
   installed,
   type OwnershipInput,
   untilOwned,
@@ -217,7 +217,7 @@ export async function workAs(input: WorkingProcess): Promise<void> {
   }).then(() =>
     watchIdentity({
       everyMs: config.JOINER_RESYNC_INTERVAL,
-      checks: [() => askOwnership(ownership), async () => answerOf(await nameOwner(name))],
+      checks: [() => askStillOwned(ownership), async () => answerOf(await nameOwner(name))],
       onLost,
       log,
     }),
