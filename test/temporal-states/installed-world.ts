@@ -39,12 +39,13 @@ export async function installedWorld(state?: TemporalState, more: Readonly<Recor
   const metadata = { uid: uidOf('c') }
   cluster.put('nodeclaims', claimJson('c', { metadata, status: { conditions: [condition('Launched', 'Unknown')] } }))
   const renewTime = new Date().toISOString()
-  cluster.put('leases', {
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    metadata: { name: 'joiner-bridge', namespace: 'joiner' },
-    spec: { holderIdentity: 'joiner-1', renewTime },
-  })
+  for (const name of ['joiner-bridge', 'joiner-planner'])
+    cluster.put('leases', {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name, namespace: 'joiner' },
+      spec: { holderIdentity: 'joiner-1', renewTime },
+    })
   await temporal.bootstrap(clusterName)
   const lifecycles = new LifecycleStarter(temporal.client, clusterName, new AttributedStarts(Date.now))
   for (const claim of cluster.cacheOf().nodeClaims.values()) await lifecycles.start(claim)

@@ -24,6 +24,14 @@ export interface LeaseReport {
   readonly offMs?: number
 }
 
+/** A leader renews its Lease every 2 s; clocks of two machines may differ by some seconds. */
+const silenceMs = 60_000
+
+/** Returns since when a Lease has not been renewed, epoch ms: its holder is gone, or stands still. Undefined: it is renewed, as far as is known. */
+export function silentSince({ renewedMs }: LeaseReport, now: number): number | undefined {
+  return renewedMs !== undefined && now - renewedMs >= silenceMs ? renewedMs : undefined
+}
+
 /** Reads who leads, as far as that can be read. */
 export function readLeases(client: Pick<KubernetesClient, 'get'>, namespace: string): Promise<readonly LeaseReport[]> {
   return Promise.all(

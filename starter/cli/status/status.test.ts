@@ -210,6 +210,39 @@ test('pending pods are counted by what they wait for, with examples', () => {
   expect(statusJson(report, {}, now)).toMatchObject({ pendingPods: null })
 })
 
+describe('while nobody plans', () => {
+  const lease = (renewedMs: number) =>
+    leaseReport('joiner-planner', {
+      spec: { holderIdentity: 'planner-1', renewTime: new Date(renewedMs).toISOString() },
+      metadata: {},
+    })
+  const silent = { leases: [lease(now - 7_200_000)] }
+  const none = { waiting: parseWaiting({}).waiting }
+  const waiting: StoredWaiting = { atMs: now - 7_200_000, counts: [{ state: 'planned', count: 3 }], classes: new Map() }
+  const said = (known: object) => plainText(statusDocument(report, known, now))
+
+  test('a process that is gone holds no Lease', () => {
+    expect(said(silent)).toContain('joiner-planner  nobody: 2h ago it was planner-1')
+  })
+
+  test.each([
+    ['is gone', silent],
+    ['was given up', { leases: [leaseReport('joiner-planner', { spec: { holderIdentity: '' }, metadata: {} })] }],
+  ])('and its Lease %s, nobody knows that no pod waits, and what was planned is old', (_, known) => {
+    expect(said({ ...known, ...none })).toContain('which pods wait for a node is not known, since no process plans')
+    expect(statusJson(report, { ...known, ...none }, now)).toMatchObject({ pendingPods: null })
+    expect(said({ ...known, waiting })).toContain('waiting for their nodes, as of 2h ago: no process plans')
+  })
+
+  test.each([
+    ['plans', { leases: [lease(now - 2000)] }],
+    ['may plan', { leases: [{ lease: 'joiner-planner', unread: 'forbidden' }] }],
+  ])('and not where a process %s', (_, known) => {
+    expect(said({ ...known, ...none })).toContain('no pod waits for a node')
+    expect(said({ ...known, waiting })).not.toContain('as of')
+  })
+})
+
 test('the status for programs has times, and null for what is not known', () => {
   expect(statusJson(report, { prices, nodeClaims }, now)).toMatchObject({
     problems: [],

@@ -8,7 +8,7 @@ import type { LoopReport } from '../../picture/from-temporal.ts'
 import { missingLines } from '../../picture/gaps.ts'
 import type { PoolPicture } from '../../picture/watch/cluster-view.ts'
 import { pauseJson, quarantineJson } from '../shared/kept-json.ts'
-import type { LeaseReport } from '../shared/leases.ts'
+import { type LeaseReport, silentSince } from '../shared/leases.ts'
 import { findingsJson } from '../shared/temporal-findings.ts'
 import {
   type ClusterReport,
@@ -29,11 +29,11 @@ export function statusDocument(report: StatusReport, cluster: ClusterReport, now
     problemsOf(report, cluster).map((line) => `BROKEN  ${line}`),
     [loopsTable(report, now), lastPass(cluster, now)],
     pauses(report, cluster),
-    [leases(cluster)],
+    [leases(cluster, now)],
     [quarantined(cluster)],
     [withheld(cluster, now)],
     [cluster.refusedCancellations && `REFUSED  ${cluster.refusedCancellations}`],
-    [pendingPart(cluster)],
+    [pendingPart(cluster, now)],
     commands(report, now),
     [nodes(cluster, now)],
   ]
@@ -67,16 +67,24 @@ function pauses(report: StatusReport, cluster: ClusterReport): readonly Part[] {
   return lines.length === 0 ? ['nothing is paused'] : lines
 }
 
-function leases({ leases }: ClusterReport): Part {
+function leases({ leases }: ClusterReport, now: number): Part {
   if (leases === undefined) return "who holds Joiner's Leases is not known"
   return {
     header: ['LEASE', 'HELD BY', 'FOR'],
-    rows: leases.map(({ lease, unread, holder, heldMs }) => [
-      lease,
-      shortened(unread === undefined ? (holder ?? 'nobody') : `not known: ${unread}`, 80),
-      heldMs === undefined ? undefined : ago(heldMs),
+    rows: leases.map((each) => [
+      each.lease,
+      shortened(each.unread === undefined ? holderText(each, now) : `not known: ${each.unread}`, 80),
+      each.heldMs === undefined ? undefined : ago(each.heldMs),
     ]),
   }
+}
+
+/** A holder that is gone stays in its Lease until another process takes it. */
+function holderText(lease: LeaseReport, now: number): string {
+  const { holder } = lease
+  if (holder === undefined) return 'nobody'
+  const sinceMs = silentSince(lease, now)
+  return sinceMs === undefined ? holder : `nobody: ${ago(now - sinceMs)} ago it was ${holder}`
 }
 
 function quarantined({ quarantined: entries }: ClusterReport): Part {
@@ -162,7 +170,7 @@ export function statusJson(report: StatusReport, known: ClusterReport, now: numb
     // Null: not known.
     quarantined: known.quarantined?.map(quarantineJson) ?? null,
     // Null: not known.
-    pendingPods: known.waiting === undefined ? null : pendingJson(known.waiting),
+    pendingPods: known.waiting === undefined || isUnknown(known, now) ? null : pendingJson(known.waiting),
     // Null: not known.
     withheldMachines: known.withheld ?? null,
     // Null: not known; empty: there were none of late.
@@ -202,9 +210,23 @@ function leaseJson({ lease, unread, holder, heldMs }: LeaseReport) {
 
 const mostNamed = 3
 
+/** Whether nobody plans: what the last planner has written is as old as that. */
+function isOld({ leases }: ClusterReport, now: number): boolean {
+  const planner = leases?.find(({ lease }) => lease === 'joiner-planner')
+  if (planner === undefined || planner.unread !== undefined) return false
+  return planner.holder === undefined || silentSince(planner, now) !== undefined
+}
+
+/** Whether nobody can say which pods wait: none did when somebody still planned. */
+function isUnknown(cluster: ClusterReport, now: number): boolean {
+  return isOld(cluster, now) && cluster.waiting?.counts.every(({ count }) => count === 0) === true
+}
+
 /** Pending pods by what they wait for, with an example of each that nothing is planned for. */
-function pendingPart({ waiting }: ClusterReport): Part {
+function pendingPart(cluster: ClusterReport, now: number): Part {
+  const { waiting } = cluster
   if (waiting === undefined) return 'which pods wait for a node is not known'
+  if (isUnknown(cluster, now)) return 'which pods wait for a node is not known, since no process plans'
   const { planned, unschedulable, held } = totals(waiting)
   const all = planned + unschedulable + held
   if (all === 0) return 'no pod waits for a node'
@@ -222,7 +244,9 @@ function pendingPart({ waiting }: ClusterReport): Part {
     .filter(({ state }) => state !== 'planned')
     .slice(0, mostNamed)
     .map(({ pods: [pod = ''], finding }) => `${pod}: ${finding}  (joiner why pod ${pod})`)
-  const title = `PENDING  ${counted(all, 'pod')}: ${parts.join('; ')}`
+  const { atMs } = waiting
+  const asOf = atMs === undefined || !isOld(cluster, now) ? '' : `, as of ${ago(now - atMs)} ago: no process plans`
+  const title = `PENDING  ${counted(all, 'pod')}: ${parts.join('; ')}${asOf}`
   return examples.length === 0 ? title : { title, items: examples }
 }
 
