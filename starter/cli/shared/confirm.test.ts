@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { pauseText } from '../../../core/pauses/pauses.ts'
 import { wholeProgram } from '../../../test/pages/flags.ts'
+import { CommandError } from '../../document/reported-error.ts'
 import { reasonFor } from './confirm.ts'
 
 /** Somebody who types this when asked; `isTTY`: whether anybody can be asked. */
@@ -29,6 +30,17 @@ test.each([
   ['missing, where nobody can be asked', undefined, person('release day\n', false), 'no reason given'],
 ])('a reason is %s', async (_, given, asked, expected) => {
   expect(await reasonFor('the pause', given, asked)).toBe(expected)
+})
+
+test.each([
+  ['Ctrl-C', '\u0003'],
+  ['Ctrl-D', '\u0004'],
+])('%s at a question says that nothing was done, and blames no server', async (_, typed) => {
+  const input = Object.assign(new PassThrough(), { isTTY: true })
+  const output = Object.assign(new PassThrough(), { isTTY: true })
+  const reason = reasonFor('the pause', undefined, { input, output })
+  input.write(typed)
+  await expect(reason).rejects.toEqual(new CommandError('interrupted; nothing was done'))
 })
 
 test('the question says what the reason is for', async () => {

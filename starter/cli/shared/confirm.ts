@@ -15,12 +15,19 @@ export async function reasonFor(what: string, given: string | undefined, person 
   return (await answerTo(`Why ${what}? It shows wherever it is looked at: `, person)) || noReason
 }
 
+/** Errors: `CommandError` where the person ends the command instead. */
 async function answerTo(question: string, { input, output }: Person): Promise<string> {
   const { createInterface } = await import('node:readline/promises')
   const terminal = createInterface({ input, output })
-  const answer = await terminal.question(question)
-  terminal.close()
-  return answer.trim()
+  try {
+    return (await terminal.question(question)).trim()
+  } catch (error) {
+    // Ctrl-C or Ctrl-D.
+    if (error instanceof Error && error.name === 'AbortError') throw new CommandError('interrupted; nothing was done')
+    throw error
+  } finally {
+    terminal.close()
+  }
 }
 
 /**
