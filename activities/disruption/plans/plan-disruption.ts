@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { methodsFor, type PlanOptions, scopeFor } from '../../../core/disruption/plan/plan.ts'
 import { planOf } from '../../../core/disruption/plan/plan-of.ts'
-import type { PlanRequest } from '../../../core/disruption/plan/plan-requests.ts'
+import { type PlanRequest, planPlaces } from '../../../core/disruption/plan/plan-requests.ts'
 import { Pauses, pauseText, scopeOf } from '../../../core/pauses/pauses.ts'
 import { defined } from '../../../core/values/defined.ts'
 import { activityScope } from '../../activity-context.ts'
@@ -32,18 +32,16 @@ export async function planDisruption(deps: PlanDisruptionDeps, request: PlanRequ
     methods,
     ...defined({ scope, mostNodes: options.budget }),
   })
-  const store = new PlanStore(deps.client, deps.namespace)
   const now = deps.now()
-  const id = await store.newId(createHash('sha256').update(activityKey).digest('hex').slice(0, 7), now)
   const plan = planOf(evaluation, viewOf(deps, pauses), {
-    id,
+    id: `${planPlaces[0]}${createHash('sha256').update(activityKey).digest('hex').slice(0, 7)}`,
     cluster: deps.cluster,
     createdAt: new Date(now).toISOString(),
     ...defined({ by }),
     options,
     pauses: inForce.map((pause) => pauseText('disruption', pause)),
   })
-  await store.write(plan, now)
+  const id = await new PlanStore(deps.client, deps.namespace).keep(plan, now)
   const { commands, cost } = plan
   deps.log.info({ plan: id, by, commands: commands.length, options }, 'planned disruption')
   return {

@@ -79,7 +79,7 @@ export async function putConfigMap(
 }
 
 /** Writes into a ConfigMap, whatever others wrote. Creates it when there is something to set. Returns it; undefined: there is none. */
-export async function replaceConfigMap(
+async function replaceConfigMap(
   client: KubernetesClient,
   ref: ConfigMapRef,
   written: Written,

@@ -39,9 +39,7 @@ export async function keepPlan(plan: DisruptionPlan, options: ClusterOptions): P
     const now = Date.now()
     const kept = await store.read(plan.id, now)
     if (kept.kind === 'found' && isDeepStrictEqual(kept.plan, plan)) return plan.id
-    const id = await store.newId(plan.id.slice(1), now)
-    await store.write({ ...plan, id }, now)
-    return id
+    return store.keep(plan, now)
   })
 }
 
