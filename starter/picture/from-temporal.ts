@@ -182,8 +182,13 @@ async function readQueue(role: TaskQueueRole, { access, now }: TemporalScene): P
   return { role, queue: taskQueue(role, access.cluster), workers: (await pollersOf(role, access, now)).length }
 }
 
-/** Returns who asks for work of a role, by their identities. `now`: epoch ms. */
-export async function pollersOf(
+/** Returns who asks for work of any role, by their identities. `now`: epoch ms. */
+export async function allPollers(access: TemporalAccess, now: number): Promise<readonly string[]> {
+  return [...new Set((await Promise.all(roles.map((role) => pollersOf(role, access, now)))).flat())]
+}
+
+/** Returns who asks for work of a role, likewise. */
+async function pollersOf(
   role: TaskQueueRole,
   { connection, namespace, cluster }: TemporalAccess,
   now: number,

@@ -7,11 +7,13 @@ import { describeInstallation, installationText, ownershipOf } from '../../../co
 import { freeName, nameOwner } from '../../bridge/cluster-loops.ts'
 import { say } from '../../document/print.ts'
 import { CommandError } from '../../document/reported-error.ts'
+import { few } from '../../document/words.ts'
 import { clusterScene, listed } from '../../picture/from-cluster.ts'
-import { pollerMs, pollersOf } from '../../picture/from-temporal.ts'
+import { allPollers, pollerMs } from '../../picture/from-temporal.ts'
 import { missingLines } from '../../picture/gaps.ts'
 import { whyOf } from '../../picture/missing.ts'
 import { readPicture } from '../../picture/picture.ts'
+import type { TemporalAccess } from '../../temporal/connect.ts'
 import { asAdministrator, exitCodeOf, withCluster } from '../access/cluster.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import { type TemporalOptions } from '../operate/temporal-options.ts'
@@ -96,17 +98,24 @@ export function takeOverName(options: NameOptions): Promise<number> {
     say(`The name "${cluster}" in Temporal's namespace "${namespace}"`)
     say(`  now:   a cluster with the UID ${owner.uid ?? '(none was left)'}`)
     say(`  then:  this cluster, with the UID ${input.clusterUid}`)
-    const pollers = (await pollersOf('core', access, Date.now())).map((identity) => JSON.stringify(identity))
-    if (pollers.length > 0)
-      throw new CommandError(
-        `${pollers.join(', ')} polled for "${cluster}" in the last ${pollerMs / 1000} s, so the other cluster's Joiner runs; stop it first, or give this cluster another name`,
-      )
+    await requireStopped(access)
     if (options.dryRun === true) return 0
     if (!(await isWanted('End the loops of the other cluster?', options.yes))) return 1
+    // An answer may take its time.
+    await requireStopped(access)
     for (const id of await freeName(input)) say(`terminated ${id}`)
     say('done; the processes of this cluster begin within 30 s')
     return 0
   })
+}
+
+/** Errors: a process of the other cluster, of whatever role, asks for work: it would get this cluster's. */
+async function requireStopped(access: TemporalAccess): Promise<void> {
+  const pollers = (await allPollers(access, Date.now())).map((identity) => JSON.stringify(identity))
+  if (pollers.length > 0)
+    throw new CommandError(
+      `${few(pollers, 5)} polled for "${access.cluster}" in the last ${pollerMs / 1000} s, so the other cluster's Joiner runs; stop it first, or give this cluster another name`,
+    )
 }
 
 async function clusterUid(options: ClusterOptions): Promise<string> {
