@@ -24,7 +24,7 @@ import { findLifecycles, type LifecycleFacts, readLifecycles } from '../../pictu
 import { needed, noteGaps } from '../../picture/picture.ts'
 import { type TemporalAccess } from '../../temporal/connect.ts'
 import { pictureOf } from '../access/cluster.ts'
-import { askLoop, noAnswer, requestTime, updateAnswer } from '../operate/ask-loop.ts'
+import { askLoop, failingStep, noAnswer, requestTime, updateAnswer } from '../operate/ask-loop.ts'
 import { clusterFacts } from '../operate/operator.ts'
 import { withTemporal } from '../operate/temporal-access.ts'
 import type { TemporalOptions } from '../operate/temporal-options.ts'
@@ -165,7 +165,7 @@ const updates = {
   forceFinish: forceFinishUpdate,
 } as const
 
-/** What came of asking; `waiting`: nobody answers now, and the message waits with Temporal. */
+/** What came of asking; `waiting`: it is not done, and is done later: nobody answers now, or what does it fails. */
 type NodeAsked = NodeAnswer | { readonly kind: 'waiting'; readonly message: string }
 
 /** The lifecycle of the Node or NodeClaim of that name. Errors: there is none, or more than one. */
@@ -207,6 +207,13 @@ export async function askNode(
   )
   if (answer !== undefined) return answer
   const { client, connection, cluster } = access
+  const isHold = asking.what === 'hold' || asking.what === 'release'
+  const failing = isHold ? await failingStep(access, lifecycle.workflowId, 'writeHold') : undefined
+  if (failing !== undefined)
+    return {
+      kind: 'waiting',
+      message: `it is not done: ${failing}. It is done once that succeeds. Check: joiner node show ${lifecycle.name}`,
+    }
   const check = 'Check: kubectl get pods --namespace joiner, then joiner status'
   if (asking.what === 'forceFinish')
     throw new CommandError(`${noAnswer(cluster, forceMs)} ${check}. It may still be carried out`)

@@ -5,14 +5,22 @@ import type { TemporalAccess } from '../../temporal/connect.ts'
 import { askNode, type NodeAsking } from '../node/run.ts'
 import { type Asking, askLoop } from './ask-loop.ts'
 
-/** Temporal without a worker: updates get no answer, signals are kept. */
-function unanswered() {
+interface Pending {
+  readonly activityType: { readonly name: string }
+  readonly attempt: number
+  readonly lastFailure?: { readonly message: string }
+  readonly state?: number
+}
+
+/** Temporal without a worker: updates get no answer, signals are kept. `pending`: what a worker has begun for them all the same. */
+function unanswered(...pending: readonly Pending[]) {
   const sent: { readonly how: 'update' | 'signal'; readonly name: string; readonly payload: object }[] = []
   const handle = {
     executeUpdate: async ({ name }: { readonly name: string }, { args }: { readonly args: readonly [object] }) => {
       sent.push({ how: 'update', name, payload: args[0] })
       throw new WorkflowUpdateRPCTimeoutOrCancelledError('no answer')
     },
+    describe: async () => ({ raw: { pendingActivities: pending } }),
     signal: async (name: string, payload: object) => void sent.push({ how: 'signal', name, payload }),
   }
   const access = {
@@ -53,6 +61,38 @@ test.each<[NodeAsking, boolean]>([
     { how: 'signal', name: asking.what, payload: isDated ? dated : asking.request },
   ])
   expect(message.includes('within two minutes')).toBe(isDated)
+})
+
+test.each<[string, Pending, string]>([
+  [
+    'fails',
+    { activityType: { name: 'writePause' }, attempt: 4, lastFailure: { message: 'denied by a webhook' } },
+    'writePause fails, attempt 4: denied by a webhook',
+  ],
+  ['hangs', { activityType: { name: 'writePause' }, attempt: 1, state: 2 }, 'writePause has not ended yet'],
+])('a pause whose writing %s is not said to wait for a worker, nor to be in force', async (_, pending, why) => {
+  const { access, sent } = unanswered(pending)
+  const asked = await askLoop(access, 'disruption', { what: 'pause', request: { reason: 'release' } })
+  expect(asked).toEqual({
+    kind: 'waiting',
+    message: `the pause is not in force: ${why}. It is carried out once that succeeds; until then disruption goes on as before. Check: joiner status`,
+  })
+  expect(sent.map(({ how }) => how)).toEqual(['update'])
+})
+
+test('a hold whose writing fails is said not to be done', async () => {
+  const { access, sent } = unanswered({
+    activityType: { name: 'writeHold' },
+    attempt: 3,
+    lastFailure: { message: 'denied by a webhook' },
+  })
+  const asking: NodeAsking = { what: 'hold', request: { reason: 'core dump' } }
+  expect(await askNode(access, { name: 'a', workflowId: 'x' } as never, asking)).toEqual({
+    kind: 'waiting',
+    message:
+      'it is not done: writeHold fails, attempt 3: denied by a webhook. It is done once that succeeds. Check: joiner node show a',
+  })
+  expect(sent.map(({ how }) => how)).toEqual(['update'])
 })
 
 test('what cannot be taken back is never left for later', async () => {

@@ -4,21 +4,28 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client'
 import type { UpdateDefinition } from '@temporalio/common'
+import proto from '@temporalio/proto'
 import type { PauseRequest, ResumeRequest } from '../../../core/pauses/pause-requests.ts'
 import type { LoopName } from '../../../core/pauses/pauses.ts'
 import { taskQueue } from '../../../core/task-queues.ts'
 import { type PauseAnswer, pauseUpdate, resumeUpdate } from '../../../workflows/messages.ts'
 import { CommandError, DryRun } from '../../document/reported-error.ts'
-import { loopId } from '../../picture/from-temporal.ts'
+import { innermost as causeOf, loopId } from '../../picture/from-temporal.ts'
 import type { TemporalAccess } from '../../temporal/connect.ts'
 
 /** A loop answers within a second; longer means that nobody works for it. */
 const answerMs = 10_000
 
+/** What goes on while no worker carries workflows out (docs/recovery.md). */
+const withoutWorkers = {
+  disruption: 'nothing is begun',
+  provisioning: 'pods get NodeClaims, and no VM is made',
+} as const satisfies Readonly<Record<LoopName, string>>
+
 /** What came of asking a loop to pause or resume. */
 export type Asked =
   | { readonly kind: 'done'; readonly answer: PauseAnswer }
-  /** Nobody answers for the loop now. The request waits with Temporal as a signal. */
+  /** Nobody answers for the loop now, and the request waits with Temporal as a signal; or the loop has it, and cannot carry it out. */
   | { readonly kind: 'waiting'; readonly message: string }
 
 export type Asking =
@@ -34,7 +41,8 @@ interface SentUpdate<Answer, Request> {
 
 /**
  * Asks a loop by an update and waits for its answer. When none comes in time the same request is left as a signal, which Temporal keeps: it
- * is then the first thing that the loop does. Carrying it out twice changes nothing. Errors: a refusal, and a loop that does not run.
+ * is then the first thing that the loop does. Carrying it out twice changes nothing. A loop that has it already, and fails to carry it out, needs no
+ * signal. Errors: a refusal, and a loop that does not run.
  */
 export async function askLoop(access: TemporalAccess, loop: LoopName, { what, request }: Asking): Promise<Asked> {
   const asked = requestTime()
@@ -44,6 +52,12 @@ export async function askLoop(access: TemporalAccess, loop: LoopName, { what, re
       : await answerOf(access, loop, { update: resumeUpdate, request, limitMs: answerMs })
   if (answer !== undefined) return { kind: 'done', answer }
   const { client, connection, cluster } = access
+  const failing = await failingStep(access, loopId(cluster, loop), 'writePause')
+  if (failing !== undefined)
+    return {
+      kind: 'waiting',
+      message: `the ${what} is not in force: ${failing}. It is carried out once that succeeds; until then ${loop} goes on as before. Check: joiner status`,
+    }
   const handle = client.workflow.getHandle(loopId(cluster, loop))
   // A brake holds however long the outage is; a resume must not lift what somebody pauses later.
   const left = what === 'pause' ? request : { ...request, at: asked }
@@ -52,7 +66,7 @@ export async function askLoop(access: TemporalAccess, loop: LoopName, { what, re
     kind: 'waiting',
     message:
       `${noAnswer(cluster, answerMs)} ` +
-      `The ${what} waits with Temporal and is the first thing that the ${loop} loop does once a worker is back${what === 'pause' ? '' : ' within two minutes; later it is refused'}. While none is back, nothing is begun. ` +
+      `The ${what} waits with Temporal and is the first thing that the ${loop} loop does once a worker is back${what === 'pause' ? '' : ' within two minutes; later it is refused'}. While none is back, ${withoutWorkers[loop]}. ` +
       'Check: kubectl get pods --namespace joiner, then joiner status',
   }
 }
@@ -141,6 +155,26 @@ function innermost(error: Error): string {
   let inner = error
   while (inner.cause instanceof Error) inner = inner.cause
   return inner.message
+}
+
+/**
+ * Returns why what a workflow was asked for is not done, though a worker has taken it: its step fails again and again, or has not ended. Undefined: no
+ * worker has, as far as is known.
+ */
+export async function failingStep(
+  { client, connection }: TemporalAccess,
+  workflowId: string,
+  step: string,
+): Promise<string | undefined> {
+  const describe = () => client.workflow.getHandle(workflowId).describe()
+  const { raw } = await connection.withDeadline(Date.now() + answerMs, describe).catch(() => ({ raw: undefined }))
+  const started = proto.temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+  const pending = raw?.pendingActivities?.find(
+    ({ activityType, lastFailure, state }) => activityType?.name === step && (lastFailure || state === started),
+  )
+  if (pending === undefined) return undefined
+  const { lastFailure, attempt } = pending
+  return lastFailure ? `${step} fails, attempt ${attempt}: ${causeOf(lastFailure)}` : `${step} has not ended yet`
 }
 
 /** Why no answer came. */

@@ -23,7 +23,7 @@ export function pauseStep({ temporal, options, say }: Uninstallation): Step {
   const pause = async (loop: LoopName) => {
     const { by } = await clusterFacts(options, { loop })
     const asked = await askLoop(temporal, loop, { what: 'pause', request: { reason, by } })
-    if (asked.kind === 'waiting') say(`  no process answers for the ${loop} loop; the pause waits with Temporal`)
+    if (asked.kind === 'waiting') say(`  ${asked.message}`)
   }
   return async () => {
     const found = await runningLoops(temporal)
