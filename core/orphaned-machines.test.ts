@@ -28,11 +28,6 @@ describe('an AKS machine', () => {
     expect(orphanedMachines([{ ...found, ...change }], known, { now }).machines).toHaveLength(is ? 1 : 0)
   })
 
-  it('of unknown age is none', () => {
-    const { createdAtMs: _unknown, ...ageless } = found
-    expect(orphanedMachines([ageless], claims(['x']), { now })).toEqual({ machines: [], inUse: [] })
-  })
-
   const many = (count: number) =>
     Array.from({ length: count }, (_, index) => ({ ...found, id: `/ID/m${index}`, claimName: `m${index}` }))
   const names = (count: number) => claims(many(count).map(({ claimName }) => claimName))

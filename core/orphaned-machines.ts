@@ -4,12 +4,14 @@ import { dividedByUse, type MachineUse, type PodCounts } from './machines-in-use
 
 /** An AKS machine with the tags of this cluster. */
 export interface FoundMachine
-  extends Pick<FoundVm, 'claimName' | 'createdAtMs' | 'isBeingDeleted' | 'nodes'>,
+  extends Pick<FoundVm, 'claimName' | 'isBeingDeleted' | 'nodes'>,
     Pick<LostVm, 'instanceType' | 'capacityType'> {
   /** Pool and name, such as `aksmanagedap/general-abcde`. */
   readonly name: string
   /** Resource id. */
   readonly id: string
+  /** Epoch ms: when AKS made it, or when it was first seen. */
+  readonly createdAtMs: number
   /** What its NodeClaim can be made again from; unset where Joiner does not make machines like it. */
   readonly lost?: Omit<LostVm, 'node' | 'sinceMs'>
 }
@@ -35,9 +37,9 @@ export interface OrphanedMachines {
 }
 
 /**
- * Returns machines that no NodeClaim stands for. They must be found before the claims are read, since a claim always exists before its machine. A
- * machine whose age is not known is none, nor is one that runs pods: turning node auto-provisioning off may take its CRDs along, and with them all
- * claims of machines that run pods. `counts` is unset before the role core was asked.
+ * Returns machines that no NodeClaim stands for. They must be found before the claims are read, since a claim always exists before its machine. One
+ * that runs pods is none: turning node auto-provisioning off may take its CRDs along, and with them all claims of machines that run pods. `counts` is
+ * unset before the role core was asked.
  */
 export function orphanedMachines(
   machines: readonly FoundMachine[],
@@ -47,11 +49,7 @@ export function orphanedMachines(
   const hasClaim = ({ id, claimName }: FoundMachine) =>
     claims.names.has(claimName) || claims.machines.has(id.toLowerCase())
   const orphans = machines.filter(
-    (machine) =>
-      !machine.isBeingDeleted &&
-      machine.createdAtMs !== undefined &&
-      now - machine.createdAtMs > youngMs &&
-      !hasClaim(machine),
+    (machine) => !machine.isBeingDeleted && now - machine.createdAtMs > youngMs && !hasClaim(machine),
   )
   const { unused, inUse } = dividedByUse(orphans, counts, now)
   const nodeless = unused.filter(({ nodes = [] }) => nodes.length === 0)

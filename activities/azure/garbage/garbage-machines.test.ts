@@ -44,12 +44,21 @@ describe('an AKS machine without a NodeClaim', () => {
     ['of another cluster', { tags: { ...machineTags('lost'), 'karpenter.azure.com_cluster': 'other' } }],
     ['without tags', { tags: {} }],
     ['that is young', { createdAt: at(-60) }],
-    ['of unknown age', { createdAt: '' }],
+    ['of unknown age, seen just now,', { createdAt: '' }],
   ])('%s stays', async (_what, change) => {
     const { aks, azure, collect } = world()
     aks.put('lost', change)
     expect(await collect()).toEqual(none)
     expect(azure.writes).toEqual([])
+  })
+
+  it('of unknown age is deleted once it is known for as long as a young one stays', async () => {
+    const { aks, azure, collect } = world()
+    aks.put('lost', { createdAt: '' })
+    expect(await collect()).toEqual(none)
+    await pass(21 * 60_000)
+    expect(await collect()).toEqual({ ...none, aksMachines: ['aksmanagedap/lost'] })
+    expect(azure.writes).toEqual(['POST deleteMachines/lost'])
   })
 
   it('stays when a NodeClaim of its name was made since the list, and is not reported as deleted', async () => {

@@ -20,6 +20,7 @@ import { providerId } from '../launch/virtual-machine.ts'
 import type { AzureParts } from '../parts.ts'
 import { withheldVms } from './adoptions.ts'
 import { GarbageDeletions, type GarbageDeps } from './deletions.ts'
+import { FirstSeen } from './first-seen.ts'
 import { type FoundResources, findResources } from './found-resources.ts'
 import { type GarbageKind, unprovenGauge } from './garbage-metrics.ts'
 import { reportMachinesWithheld, reportUnproven, reportWithheld } from './left-alone.ts'
@@ -53,6 +54,7 @@ export class GarbageCollector {
   readonly #deletions: GarbageDeletions
   readonly #unproven: ReturnType<typeof unprovenGauge>
   readonly #leftovers = new SeenLeftovers()
+  readonly #machines = new FirstSeen()
 
   constructor(deps: GarbageDeps) {
     this.#deps = deps
@@ -164,7 +166,7 @@ export class GarbageCollector {
     const none: OrphanedMachines = { machines: [], inUse: [] }
     if (this.#deps.config.managesMachines !== true) return undefined
     if (isInDoubt) return none
-    const found = await findOrphanedMachines(this.#deps, counts).catch((error: unknown) => {
+    const found = await findOrphanedMachines(this.#deps, { counts, seen: this.#machines }).catch((error: unknown) => {
       this.#deps.log.warn({ reason: scrubbedMessage(error) }, 'failed to list AKS machines, retrying in the next pass')
       return none
     })
@@ -221,8 +223,7 @@ const seenForMs = 10_000
 
 /** NICs and disks without an owner, over several passes. */
 class SeenLeftovers {
-  /** When each was first seen without an owner, by kind and name. */
-  readonly #seen = new Map<string, number>()
+  readonly #seen = new FirstSeen()
 
   /** Returns NICs and disks that an earlier pass has seen without an owner as well. */
   seenTwice(
@@ -230,14 +231,11 @@ class SeenLeftovers {
     now: number,
   ): Pick<GarbageSuspects, 'networkInterfaces' | 'disks'> {
     const key = (kind: GarbageKind, { name }: FoundPart) => `${kind}/${name}`
-    const present = new Set([
-      ...networkInterfaces.map((nic) => key('networkInterface', nic)),
-      ...disks.map((disk) => key('disk', disk)),
-    ])
-    for (const one of this.#seen.keys()) if (!present.has(one)) this.#seen.delete(one)
-    for (const one of present) if (!this.#seen.has(one)) this.#seen.set(one, now)
-    const isOld = (kind: GarbageKind) => (part: FoundPart) =>
-      now - (this.#seen.get(key(kind, part)) ?? now) >= seenForMs
+    const seen = this.#seen.look(
+      [...networkInterfaces.map((nic) => key('networkInterface', nic)), ...disks.map((disk) => key('disk', disk))],
+      now,
+    )
+    const isOld = (kind: GarbageKind) => (part: FoundPart) => now - (seen.get(key(kind, part)) ?? now) >= seenForMs
     return {
       networkInterfaces: networkInterfaces.filter(isOld('networkInterface')),
       disks: disks.filter(isOld('disk')),

@@ -20,6 +20,7 @@ import {
   napMode,
 } from '../machines/machines-api.ts'
 import { napRefusal } from '../machines/nap-refusal.ts'
+import type { FirstSeen } from './first-seen.ts'
 import { isFreeOfPods, nodesNaming } from './machines-in-use.ts'
 
 type OrphanedMachinesDeps = MachinesApiDeps & Pick<Parts, 'cache' | 'client' | 'now'>
@@ -30,26 +31,36 @@ type OrphanedMachinesDeps = MachinesApiDeps & Pick<Parts, 'cache' | 'client' | '
  */
 export async function findOrphanedMachines(
   deps: OrphanedMachinesDeps,
-  counts: PodCounts | undefined,
+  { counts, seen }: { readonly counts: PodCounts | undefined; readonly seen: FirstSeen },
 ): Promise<OrphanedMachines> {
   if (napRefusal(await napMode(deps), deps.config) !== undefined) return { machines: [], inUse: [] }
   const pools = await listMachinePools(deps)
-  const machines = await Promise.all(
-    pools.map(async (pool) =>
-      (await listMachines(deps, { pool })).flatMap((machine) => foundMachine(deps, pool, machine) ?? []),
-    ),
+  const lists = await Promise.all(
+    pools.map(async (pool) => (await listMachines(deps, { pool })).map((machine) => ({ pool, machine }))),
   )
-  if (machines.every((found) => found.length === 0)) return { machines: [], inUse: [] }
+  const listed = lists.flat()
+  const now = deps.now()
+  const since = seen.look(
+    listed.map(({ machine }) => machine.id),
+    now,
+  )
+  const machines = listed.flatMap((one) => foundMachine(deps, one, since.get(one.machine.id) ?? now) ?? [])
+  if (machines.length === 0) return { machines, inUse: [] }
   const { items } = await deps.client.list(resourcePath('nodeclaims'))
   const metas = items.map(({ metadata }) => metadata as { name: string; annotations?: Record<string, string> })
   const claims = {
     names: new Set(metas.map(({ name }) => name)),
     machines: new Set(metas.flatMap(({ annotations: own }) => own?.[annotations.aksMachine]?.toLowerCase() ?? [])),
   }
-  return orphanedMachines(machines.flat(), claims, { counts, now: deps.now() })
+  return orphanedMachines(machines, claims, { counts, now: deps.now() })
 }
 
-function foundMachine(deps: OrphanedMachinesDeps, pool: string, machine: AksMachine): FoundMachine | undefined {
+/** `seenMs`: when it was first seen, for one of which AKS does not say when it was made. */
+function foundMachine(
+  deps: OrphanedMachinesDeps,
+  { pool, machine }: { readonly pool: string; readonly machine: AksMachine },
+  seenMs: number,
+): FoundMachine | undefined {
   const { config, cache } = deps
   const { id, name, properties } = machine
   const claimName = claimNameIn(properties?.tags, config)
@@ -60,7 +71,7 @@ function foundMachine(deps: OrphanedMachinesDeps, pool: string, machine: AksMach
     name: `${pool}/${name}`,
     id,
     claimName,
-    ...(Number.isNaN(createdAtMs) ? {} : { createdAtMs }),
+    createdAtMs: Number.isNaN(createdAtMs) ? seenMs : createdAtMs,
     isBeingDeleted: properties?.provisioningState === 'Deleting',
     instanceType: properties?.hardware?.vmSize ?? '',
     capacityType: properties?.priority === 'Spot' ? 'spot' : 'on-demand',
