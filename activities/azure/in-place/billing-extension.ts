@@ -56,14 +56,13 @@ export async function ensureBillingExtensions(deps: BillingExtensionDeps, signal
     if (vm === undefined || vmOwner(vm, claimIdentity(claim), deps.config).kind !== 'claim') return
     try {
       await putExtension(deps, claim)
+      await updateClaim(deps, claim.metadata, () => ({
+        metadata: { annotations: { [annotations.billingExtension]: billingExtensionName } },
+      }))
     } catch (error) {
       if (isNotFoundAnswer(error)) return
       deps.log.warn({ nodeClaim: name, why: scrubbedMessage(error) }, 'failed to install billing extension, retrying')
-      return
     }
-    await updateClaim(deps, claim.metadata, () => ({
-      metadata: { annotations: { [annotations.billingExtension]: billingExtensionName } },
-    }))
   })
 }
 

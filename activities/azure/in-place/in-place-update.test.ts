@@ -6,6 +6,8 @@ import { diskOf, karpenters, tagsOf } from '../../../test/fakes/garbage-world.ts
 import { at, claimJson, condition, nodeClassJson, poolJson } from '../../../test/fakes/objects.ts'
 import { ended, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
+import { ensureBillingExtensions } from './billing-extension.ts'
 import { updateInPlace } from './in-place-update.ts'
 
 useFakeTime()
@@ -222,6 +224,48 @@ describe('an update that is cut off', () => {
     expect(namesOf(annotations()['joiner.sh/tag-names'])).toContain('team')
     expect(annotations()).not.toHaveProperty(['karpenter.azure.com/in-place-update-hash'])
     end()
+    expect(await update()).toEqual({ updated: 1 })
+    expect(vmTags()).toMatchObject({ team: 'x' })
+  })
+
+  test('of one VM keeps none of the hundreds after it from their tags', async () => {
+    const { azure, update, add, vmTags } = world()
+    for (let at = 1; at < 150; at++) add(`n${at}`)
+    azure.intercept((request) =>
+      request === 'PATCH virtualMachines/aks-a' ? { status: 403, code: 'AuthorizationFailed' } : undefined,
+    )
+    await expect(update()).rejects.toThrow('AuthorizationFailed')
+    expect(vmTags()).not.toHaveProperty('team')
+    const tagged = azure.names('virtualMachines').filter((name) => azure.get('virtualMachines', name)?.tags['team'])
+    expect(tagged).toHaveLength(149)
+  })
+
+  test('of a NodeClaim that cannot be written keeps none of the others from its tags', async () => {
+    const { azure, cluster, update, add } = world()
+    for (let at = 1; at < 150; at++) add(`n${at}`)
+    cluster.intercept(({ verb, path, body }) => {
+      const { 'karpenter.azure.com/in-place-update-hash': hash } =
+        (body as { metadata?: { annotations?: Json } } | undefined)?.metadata?.annotations ?? {}
+      if (verb === 'patch' && path.endsWith('/nodeclaims/a') && hash !== undefined)
+        throw new ApiError(403, 'Forbidden', 'denied by a policy')
+    })
+    await expect(update()).rejects.toThrow('denied by a policy')
+    const tagged = azure.names('virtualMachines').filter((name) => azure.get('virtualMachines', name)?.tags['team'])
+    expect(tagged).toHaveLength(150)
+  })
+
+  test('by a NodeClaim whose billing extension cannot be recorded leaves all their tags', async () => {
+    const { cluster, deps, update, vmTags } = world()
+    Object.assign(deps.config, { billingExtension: true })
+    cluster.intercept(({ verb, path, body }) => {
+      if (
+        verb === 'patch' &&
+        path.endsWith('/nodeclaims/a') &&
+        JSON.stringify(body).includes('joiner.sh/billing-extension')
+      )
+        throw new ApiError(403, 'Forbidden', 'denied by a policy')
+    })
+    await ended(ensureBillingExtensions(deps, new AbortController().signal))
     expect(await update()).toEqual({ updated: 1 })
     expect(vmTags()).toMatchObject({ team: 'x' })
   })

@@ -39,34 +39,59 @@ interface Due {
  * Updates tags and identities of VMs, and tags of their NICs, to what their AKSNodeClasses request now. Nothing to do costs no request. Otherwise
  * all VMs and NICs are listed once, and each resource that differs is written once. The claim's annotations are written last: after a crash the
  * claim is found again, and found done (reference/azure-provider.md 8.3).
- * Errors: ARM's about a VM, once all others were tried; an event on the claim reports it too.
+ * Errors: those about single claims, once all others were tried; an event on the claim reports them too.
  */
 export async function updateInPlace(deps: InPlaceUpdateDeps, signal: AbortSignal): Promise<InPlaceReport> {
   await deps.cache.catchUp(['AKSNodeClass'])
   const due = [...deps.cache.nodeClaims.values()].flatMap((claim) => dueOf(deps, claim))
   const isChanged = ({ claim, goal }: Due) =>
     claim.metadata.annotations[annotations.inPlaceUpdateHash] !== inPlaceStamps(goal)[annotations.inPlaceUpdateHash]
+  const pass: Pass = { deps, signal, failures: [] }
   // The hash says that the VM is up to date, so its wanted tags are the ones that were set.
   await forEachOf(
     due.filter((one) => !isChanged(one)),
     concurrency,
-    (one) => stamp(deps, one),
+    (one) => alone(pass, one, () => stamp(deps, one)),
   )
-  const changed = due.filter(isChanged)
-  if (changed.length === 0) return { updated: 0 }
+  const updated = await updateChanged(pass, due.filter(isChanged))
+  if (pass.failures.length > 0) throw pass.failures[0]
+  return { updated }
+}
+
+/** A pass, and what failed in it. */
+interface Pass {
+  readonly deps: InPlaceUpdateDeps
+  readonly signal: AbortSignal
+  readonly failures: unknown[]
+}
+
+/** Does something about one claim. What fails is reported on it and keeps no other claim from its own: it is thrown when the pass is over. */
+async function alone({ deps, signal, failures }: Pass, { claim }: Due, work: () => Promise<void>): Promise<void> {
+  if (signal.aborted) return
+  try {
+    await work()
+  } catch (error) {
+    failures.push(error)
+    if (!signal.aborted) report(deps, claim, scrubbedMessage(error))
+  }
+}
+
+/** Returns how many VMs are up to date now. */
+async function updateChanged(pass: Pass, changed: readonly Due[]): Promise<number> {
+  const { deps, signal } = pass
+  if (changed.length === 0) return 0
   const found = await resourcesOf(deps)
   const late: Due[] = []
   let updated = 0
   for (let i = 0; i < changed.length && !signal.aborted; i += batchSize) {
-    const done = await updateBatch(deps, { batch: changed.slice(i, i + batchSize), found }, signal)
+    const done = await updateBatch(pass, changed.slice(i, i + batchSize), found)
     updated += done.updated
     late.push(...done.late)
   }
-  if (late.length === 0 || signal.aborted) return { updated }
+  if (late.length === 0 || signal.aborted) return updated
   // A request that an earlier process had sent may have arrived after this one's, and the next pass is minutes away. A policy may undo each update, so
   // that is asked for one batch alone.
-  const again = { batch: late.slice(0, batchSize), found: await resourcesOf(deps) }
-  return { updated: updated + (await updateBatch(deps, again, signal)).updated }
+  return updated + (await updateBatch(pass, late.slice(0, batchSize), await resourcesOf(deps))).updated
 }
 
 /** `late`: claims whose VMs were not in time. */
@@ -104,35 +129,28 @@ async function resourcesOf({ azure, config }: InPlaceUpdateDeps): Promise<Found>
 }
 
 /** Returns how many VMs of the batch are up to date now, and which were not in time. */
-async function updateBatch(
-  deps: InPlaceUpdateDeps,
-  { batch, found }: { readonly batch: readonly Due[]; readonly found: Found },
-  signal: AbortSignal,
-): Promise<Updated> {
+async function updateBatch(pass: Pass, batch: readonly Due[], found: Found): Promise<Updated> {
+  const { deps, signal } = pass
   const asked: { readonly due: Due; readonly isSettled: boolean }[] = []
-  const failures: unknown[] = []
-  await forEachOf(batch, concurrency, async (due) => {
-    if (signal.aborted) return
-    try {
+  await forEachOf(batch, concurrency, (due) =>
+    alone(pass, due, async () => {
       const answer = await ask(deps, due, found)
       if (answer !== 'left') asked.push({ due, isSettled: answer === 'asItShouldBe' })
-    } catch (error) {
-      failures.push(error)
-      report(deps, due.claim, scrubbedMessage(error))
-    }
-  })
+    }),
+  )
   const late: Due[] = []
   let updated = 0
   // They wait for the same list, so all of them wait at once.
-  await forEachOf(asked, asked.length, async ({ due, isSettled }) => {
-    const is = isSettled ? 'settled' : await settled(deps, due, signal)
-    if (is === 'late') late.push(due)
-    if (is !== 'settled') return
-    await stamp(deps, due)
-    updated += 1
-  })
+  await forEachOf(asked, asked.length, ({ due, isSettled }) =>
+    alone(pass, due, async () => {
+      const is = isSettled ? 'settled' : await settled(deps, due, signal)
+      if (is === 'late') late.push(due)
+      if (is !== 'settled') return
+      await stamp(deps, due)
+      updated += 1
+    }),
+  )
   if (updated > 0) deps.log.info({ nodeClaims: updated }, 'updated tags and identities in place')
-  if (failures.length > 0) throw failures[0]
   return { updated, late }
 }
 
