@@ -1,9 +1,11 @@
 import { Registry } from 'prom-client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { labels } from '../../../core/requirements/labels.ts'
 import { metricLines } from '../../../test/fakes/deps.ts'
 import { world } from '../../../test/fakes/garbage-world.ts'
 import { nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
 import { ReconcileMetrics } from '../../telemetry/reconcile-metrics.ts'
 import { Maintenance } from './maintenance.ts'
 
@@ -80,6 +82,16 @@ describe('the process that maintains a cluster', () => {
     const before = await inPlace()
     await pass(250_000)
     expect([await inPlace(), await garbage()]).toEqual([before, 0])
+  })
+
+  test('looks after NodeClaims though a NodePool cannot be written, as by a policy of the cluster', async () => {
+    const { cluster, ofClasses } = maintained()
+    cluster.intercept(({ verb, path }) => {
+      if (verb === 'patch' && path.includes('/nodepools/')) throw new ApiError(403, 'Forbidden', 'denied by a policy')
+    })
+    await pass(1000)
+    expect(await ofClasses()).toBeGreaterThan(0)
+    expect(cluster.object('nodeclaims', 'good')?.metadata.labels).toMatchObject({ [labels.nodeClass]: 'default' })
   })
 
   test('stops at once when it may work no longer, and leaves runs that come late to the next process', async () => {

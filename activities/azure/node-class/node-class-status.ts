@@ -62,23 +62,29 @@ export async function refreshNodeClasses(
       isDeleting(nodeClass) ? terminateNodeClass(deps, nodeClass) : refreshNodeClass(deps, nodeClass, version),
     ),
   )
-  const inTime = <T>(step: (deps: NodeClassStatusDeps) => Promise<T>) => {
+  const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))
+  // An object that cannot be written, as by a policy of the cluster, keeps only itself.
+  for (const step of steps) {
     signal.throwIfAborted()
-    return step(deps)
+    await step(deps).catch((error: unknown) => errors.push(error))
   }
-  for (const refresh of [refreshNodePools, refreshNodeOverlays, refreshPauses]) await inTime<unknown>(refresh)
-  const adopted = await Promise.allSettled([inTime(adoptMachines)])
-  const demoted = await Promise.allSettled([inTime(demoteReserved)])
-  await refreshDrift(deps, await inTime(machineDriftActions))
-  await inTime(keepUpClaims)
-  throwJoined(
-    [...results, ...adopted, ...demoted].flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])),
-  )
+  throwJoined(errors)
   return {
     nodeClasses: nodeClasses.length,
     ready: [...deps.cache.nodeClasses.values()].filter((nc) => isTrue(nc.status.conditions, 'Ready')).length,
   }
 }
+
+/** What follows the classes, in this order. */
+const steps: readonly ((deps: NodeClassStatusDeps) => Promise<unknown>)[] = [
+  refreshNodePools,
+  refreshNodeOverlays,
+  refreshPauses,
+  adoptMachines,
+  demoteReserved,
+  async (deps) => refreshDrift(deps, await machineDriftActions(deps)),
+  keepUpClaims,
+]
 
 async function serverVersion({ client }: NodeClassStatusDeps): Promise<ServerVersion> {
   try {
