@@ -94,7 +94,8 @@ function classHashes({ metadata }: Pick<NodeClaim, 'metadata'>): Record<string, 
 
 /**
  * Records a launch in its claim: labels first, then the status with Launched True, each under an optimistic lock. Removes labels of
- * an earlier attempt that the new VM does not have. A claim that went away meanwhile is an outcome.
+ * an earlier attempt that the new VM does not have. A claim that went away meanwhile is an outcome. `claim`: as it was when the launch began.
+ * Errors: another try of the launch has said since what became of it.
  */
 export async function recordLaunch(
   deps: RecordLaunchDeps,
@@ -110,7 +111,9 @@ export async function recordLaunch(
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
   const nodeClass = deps.cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const record = launchRecord({ config: deps.config, nodeClass, claim, chosen, imageId, price, machineVm })
-  const labelled = await updateClaim(deps, ref, ({ metadata }) => {
+  const labelled = await updateClaim(deps, ref, (current) => {
+    refuseSuperseded(claim, current)
+    const { metadata } = current
     const changes: Record<string, string | null> = {}
     for (const [key, value] of Object.entries(record.labels)) if (metadata.labels[key] !== value) changes[key] = value
     for (const key of outdatedLabels(metadata.labels, record.labels)) changes[key] = null
@@ -122,16 +125,21 @@ export async function recordLaunch(
     )
     return Object.keys({ ...changes, ...stamps }).length === 0
       ? undefined
-      : { metadata: { labels: changes, annotations: stamps } }
+      : { metadata: { resourceVersion: metadata.resourceVersion, labels: changes, annotations: stamps } }
   })
   if (labelled === undefined) return { kind: 'claimGone' }
-  const written = await setClaimConditions(deps, ref, ({ status: { conditions } }) => ({
-    conditions: [
-      { type: 'Launched', status: 'True' },
-      ...(isAwaited(conditions) ? [{ type: 'Registered', status: 'Unknown', ...nodeNotFound } as const] : []),
-    ],
-    status: record.status,
-  }))
+  const written = await setClaimConditions(deps, ref, (current) => {
+    refuseSuperseded(claim, current)
+    return {
+      conditions: [
+        { type: 'Launched', status: 'True' },
+        ...(isAwaited(current.status.conditions)
+          ? [{ type: 'Registered', status: 'Unknown', ...nodeNotFound } as const]
+          : []),
+      ],
+      status: record.status,
+    }
+  })
   if (written === undefined) return { kind: 'claimGone' }
   if (!isTrue(claim.status.conditions, 'Launched')) milestones.launched(deps.log, written)
   return {
@@ -166,6 +174,17 @@ export function recordedLaunch(claim: NodeClaim): LaunchOutcome | undefined {
     acceptedMs: vm?.fromMs ?? Date.parse(metadata.creationTimestamp),
     ...priceOfClaim(claim),
   }
+}
+
+/** A try that stood still for minutes must not write what it made over what the tries after it made: their VM may be another one. */
+function refuseSuperseded(began: NodeClaim, current: NodeClaim): void {
+  const [before, now] = [began, current].map(({ status }) => conditionOf(status.conditions, 'Launched'))
+  if (before?.status === now?.status && before?.reason === now?.reason && before?.message === now?.message) return
+  // Set with any other condition while nothing is known of it.
+  if (before === undefined && now?.reason === 'AwaitingReconciliation') return
+  throw new Error(
+    `NodeClaim ${current.metadata.name}: its condition Launched was changed by another try of the launch; the next try looks at the VM`,
+  )
 }
 
 /** Returns whether the Node is awaited. That of a claim that was launched before may have joined already. */

@@ -2,11 +2,13 @@ import { RestError } from '@azure/core-rest-pipeline'
 import { describe, expect, test } from 'vitest'
 import { asAttempt } from '../../../test/fakes/attempt.ts'
 import type { Refusal } from '../../../test/fakes/azure.ts'
+import { azureDeps } from '../../../test/fakes/azure-deps.ts'
 import { launch, newClaim, plant, ref, secretName, tagsOf, world } from '../../../test/fakes/launch-world.ts'
 import { at, claimJson, condition, nodeJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { withRefusal } from '../refusals/class-refusals.ts'
+import { awaitInstance } from './instance.ts'
 
 useFakeTime()
 
@@ -315,4 +317,32 @@ describe('the VM of a lost NodeClaim', () => {
     await expect(ended(launch(), 120_000)).rejects.toMatchObject({ type: 'InstanceNotOwned' })
     expect(azure.writes).toEqual([])
   })
+})
+
+test('a process that stood still after the answer to its PUT records nothing once another try went on', async () => {
+  const { azure, cluster, deps } = world(newClaim({ requirements: [] }))
+  const thawed = Promise.withResolvers<void>()
+  azure.carry = async (request, effect) => {
+    const answer = effect()
+    if (request.startsWith('PUT')) {
+      azure.carry = (_, other) => other()
+      await thawed.promise
+    }
+    return answer
+  }
+  const tries = (of: typeof deps, number: number, attempt: number) =>
+    asAttempt(number, () => launch(of, { claim: ref, attempt }, new AbortController().signal))
+  const frozen = tries(deps, 1, 1).catch((error: unknown) => error)
+  await pass(1000)
+  const other = azureDeps(cluster, azure).deps
+  expect(await ended(tries(other, 2, 1))).toMatchObject({ kind: 'launched', capacityType: 'spot' })
+  azure.becomes('aks-a', 'Failed', { code: 'OperationNotAllowed', message: 'LowPriorityCores' })
+  const failed = awaitInstance(other, { ...ref, limitMs: 900_000 }, new AbortController().signal)
+  expect(await ended(failed)).toMatchObject({ kind: 'failed', reason: 'SubscriptionQuotaReached' })
+  expect(await ended(tries(other, 1, 2))).toMatchObject({ kind: 'launched', capacityType: 'on-demand' })
+  const before = cluster.object('nodeclaims', 'a')
+  thawed.resolve()
+  expect(await ended(frozen)).toBeInstanceOf(Error)
+  expect(cluster.object('nodeclaims', 'a')).toEqual(before)
+  expect(before?.metadata.labels).toMatchObject({ 'karpenter.sh/capacity-type': 'on-demand' })
 })
