@@ -4,11 +4,12 @@ import { azureDeps } from '../../../test/fakes/azure-deps.ts'
 import { FakeCluster } from '../../../test/fakes/cluster.ts'
 import { diskOf, karpenters, tagsOf } from '../../../test/fakes/garbage-world.ts'
 import { at, claimJson, condition, nodeClassJson, poolJson } from '../../../test/fakes/objects.ts'
-import { ended, useFakeTime } from '../../../test/fakes/time.ts'
+import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
 import { ensureBillingExtensions } from './billing-extension.ts'
 import { updateInPlace } from './in-place-update.ts'
+import { RecentUpdates } from './recent-updates.ts'
 
 useFakeTime()
 afterEach(() => void vi.restoreAllMocks())
@@ -33,11 +34,12 @@ function world(tags: Json = { team: 'x' }, claim: Json = {}, vmTags: Readonly<Re
     azure.put('networkInterfaces', `aks-${name}-1`, { tags, virtualMachine: { id: 'x' } })
   }
   add('a')
+  const recent = new RecentUpdates()
   return {
     cluster,
     ...known,
     add,
-    update: () => ended(updateInPlace(known.deps, new AbortController().signal)),
+    update: (ms?: number) => ended(updateInPlace(known.deps, recent, new AbortController().signal), ms),
     annotations: () => cluster.object('nodeclaims', 'a')?.metadata.annotations ?? {},
     vmTags: () => azure.get('virtualMachines', 'aks-a')?.tags,
     nicTags: () => azure.get('networkInterfaces', 'aks-a-1')?.tags,
@@ -185,7 +187,7 @@ describe('an update that another one overwrote', () => {
     // Such as by a policy: the next pass tries again.
     { overwritten: 9, expected: 0 },
   ])('is made once more: %o', async ({ overwritten, expected }) => {
-    const { azure, deps, annotations } = world()
+    const { azure, update, annotations } = world()
     const before = azure.get('virtualMachines', 'aks-a')
     let asked = 0
     azure.intercept((request) => {
@@ -193,14 +195,14 @@ describe('an update that another one overwrote', () => {
       asked += 1
       return asked > overwritten ? undefined : { status: 200, body: before }
     })
-    expect(await ended(updateInPlace(deps, new AbortController().signal), 180_000)).toEqual({ updated: expected })
+    expect(await update(180_000)).toEqual({ updated: expected })
     expect(asked).toBe(2)
     const isStamped = 'karpenter.azure.com/in-place-update-hash' in annotations()
     expect(isStamped).toBe(expected === 1)
   })
 
   test('is made once more for a hundred VMs at most: a policy may undo all of them', async () => {
-    const { azure, deps, add } = world()
+    const { azure, update, add } = world()
     for (let at = 1; at < 150; at++) add(`n${at}`)
     let asked = 0
     azure.intercept((request) => {
@@ -209,8 +211,42 @@ describe('an update that another one overwrote', () => {
       asked += 1
       return { status: 200, body: azure.get('virtualMachines', path.slice('virtualMachines/'.length)) }
     })
-    expect(await ended(updateInPlace(deps, new AbortController().signal), 240_000)).toEqual({ updated: 0 })
+    expect(await update(240_000)).toEqual({ updated: 0 })
     expect(asked).toBe(250)
+  })
+})
+
+describe('a request of an earlier process that takes effect minutes after the update of this one', () => {
+  const noted = { 'joiner.sh/tag-names': JSON.stringify(['team', 'old', 'karpenter.sh_nodepool']) }
+
+  test.each<[string, Readonly<Record<string, string>>]>([
+    ['a tag that the class no longer has', { old: 'y' }],
+    ['another value of a tag', { team: 'before' }],
+  ])('leaves %s for no longer than to the next pass', async (_, late) => {
+    const { azure, update, vmTags, nicTags } = world({ team: 'x' }, { metadata: { annotations: noted } })
+    expect(await update()).toEqual({ updated: 1 })
+    const wanted = vmTags()
+    for (const [kind, name] of [
+      ['virtualMachines', 'aks-a'],
+      ['networkInterfaces', 'aks-a-1'],
+    ] as const)
+      azure.put(kind, name, { ...azure.get(kind, name)?.properties, tags: { ...azure.get(kind, name)?.tags, ...late } })
+    await pass(300_000)
+    expect(await update()).toEqual({ updated: 1 })
+    expect([vmTags(), nicTags()]).toEqual([wanted, wanted])
+  })
+
+  test('is looked for once: then an update is done', async () => {
+    const { azure, update } = world()
+    await update()
+    azure.writes.length = 0
+    let asked = 0
+    azure.intercept(() => void (asked += 1))
+    for (const requests of [2, 2]) {
+      await pass(300_000)
+      expect(await update()).toEqual({ updated: 0 })
+      expect([azure.writes, asked]).toEqual([[], requests])
+    }
   })
 })
 

@@ -20,6 +20,7 @@ import { tagErrors } from '../node-class/tag-errors.ts'
 import type { AzureParts } from '../parts.ts'
 import { changeExtension, changeNic, changeOf, changeVm } from './in-place-requests.ts'
 import { inPlaceGoal, inPlaceStamps, tagNamesOf, tagNamesText } from './in-place-state.ts'
+import type { RecentUpdates } from './recent-updates.ts'
 
 export type InPlaceUpdateDeps = WriteDeps & Pick<AzureParts, 'log' | 'azure' | 'config' | 'vms'>
 
@@ -33,6 +34,10 @@ const settleMs = 60_000
 interface Due {
   readonly claim: NodeClaim
   readonly goal: InPlaceState
+  /** Names of the tags that Joiner set and may remove again. */
+  readonly ours: readonly string[]
+  /** It was up to date a while ago. */
+  readonly isLookedAtAgain: boolean
 }
 
 /**
@@ -41,12 +46,19 @@ interface Due {
  * claim is found again, and found done (reference/azure-provider.md 8.3).
  * Errors: those about single claims, once all others were tried; an event on the claim reports them too.
  */
-export async function updateInPlace(deps: InPlaceUpdateDeps, signal: AbortSignal): Promise<InPlaceReport> {
+export async function updateInPlace(
+  deps: InPlaceUpdateDeps,
+  recent: RecentUpdates,
+  signal: AbortSignal,
+): Promise<InPlaceReport> {
   await deps.cache.catchUp(['AKSNodeClass'])
-  const due = [...deps.cache.nodeClaims.values()].flatMap((claim) => dueOf(deps, claim))
-  const isChanged = ({ claim, goal }: Due) =>
+  const pass: Pass = { deps, recent, signal, failures: [] }
+  const claims = [...deps.cache.nodeClaims.values()]
+  recent.keep(new Set(claims.map(({ metadata }) => metadata.uid)))
+  const due = claims.flatMap((claim) => dueOf(pass, claim))
+  const isChanged = ({ claim, goal, isLookedAtAgain }: Due) =>
+    isLookedAtAgain ||
     claim.metadata.annotations[annotations.inPlaceUpdateHash] !== inPlaceStamps(goal)[annotations.inPlaceUpdateHash]
-  const pass: Pass = { deps, signal, failures: [] }
   // The hash says that the VM is up to date, so its wanted tags are the ones that were set.
   await forEachOf(
     due.filter((one) => !isChanged(one)),
@@ -61,6 +73,7 @@ export async function updateInPlace(deps: InPlaceUpdateDeps, signal: AbortSignal
 /** A pass, and what failed in it. */
 interface Pass {
   readonly deps: InPlaceUpdateDeps
+  readonly recent: RecentUpdates
   readonly signal: AbortSignal
   readonly failures: unknown[]
 }
@@ -101,7 +114,7 @@ interface Updated {
 }
 
 /** Returns the claim if it is due. A claim that is going, or whose node has not joined yet, is not: a launch may still replace its VM. */
-function dueOf({ cache, config }: InPlaceUpdateDeps, claim: NodeClaim): readonly Due[] {
+function dueOf({ deps: { cache, config, now }, recent }: Pass, claim: NodeClaim): readonly Due[] {
   const nodeClass = cache.nodeClasses.get(claim.spec.nodeClassRef.name)
   const { metadata, status } = claim
   const isSettled = metadata.deletionTimestamp === undefined && isTrue(status.conditions, 'Registered')
@@ -109,8 +122,12 @@ function dueOf({ cache, config }: InPlaceUpdateDeps, claim: NodeClaim): readonly
   if (nodeClass === undefined || !isSettled || status.providerId === undefined || isAksMachine(claim)) return []
   const goal = inPlaceGoal(config, nodeClass, claim)
   const isDone = Object.entries(inPlaceStamps(goal)).every(([key, value]) => metadata.annotations[key] === value)
+  const isLookedAtAgain = isDone && recent.isOver(metadata.uid, now())
   // The class says what is wrong with its tags.
-  return isDone || tagErrors(config, nodeClass.spec).length > 0 ? [] : [{ claim, goal }]
+  if ((isDone && !isLookedAtAgain) || tagErrors(config, nodeClass.spec).length > 0) return []
+  // The proof of ownership stays, whatever a claim's annotation says.
+  const ours = [...recent.namesOf(metadata.uid), ...oursOf(claim)].filter((name) => !isReserved(name))
+  return [{ claim, goal, ours, isLookedAtAgain }]
 }
 
 interface Found {
@@ -147,6 +164,9 @@ async function updateBatch(pass: Pass, batch: readonly Due[], found: Found): Pro
       if (is === 'late') late.push(due)
       if (is !== 'settled') return
       await stamp(deps, due)
+      const { uid } = due.claim.metadata
+      if (isSettled && due.isLookedAtAgain) return pass.recent.forget(uid)
+      pass.recent.note(uid, due.ours, deps.now())
       updated += 1
     }),
   )
@@ -158,7 +178,8 @@ async function updateBatch(pass: Pass, batch: readonly Due[], found: Found): Pro
 type Answer = 'left' | 'asItShouldBe' | 'settling'
 
 /** Requests what a claim's VM and its NICs lack. */
-async function ask(deps: InPlaceUpdateDeps, { claim, goal }: Due, { vms, nics }: Found): Promise<Answer> {
+async function ask(deps: InPlaceUpdateDeps, due: Due, { vms, nics }: Found): Promise<Answer> {
+  const { claim, goal, ours, isLookedAtAgain } = due
   const { name, uid } = claim.metadata
   const vm = vms.get(vmName(name))
   if (vm === undefined) return 'left'
@@ -171,12 +192,12 @@ async function ask(deps: InPlaceUpdateDeps, { claim, goal }: Due, { vms, nics }:
   if (vm.provisioningState === 'Deleting' || vm.provisioningState === 'Creating') return 'left'
   await noteNewTags(deps, claim, goal)
   const own = { [tagKeys.clusterUid]: deps.config.clusterUid, [tagKeys.claimUid]: uid }
-  const wanted = { state: { ...goal, tags: { ...goal.tags, ...own } }, ours: removableOf(claim) }
+  const wanted = { state: { ...goal, tags: { ...goal.tags, ...own } }, ours }
   for (const { id = '' } of vm.networkProfile?.networkInterfaces ?? []) {
     const nic = nics.get(id.toLowerCase())
     if (nic !== undefined && ownershipOf(nic.tags, deps.config).kind === 'ours') await changeNic(deps, nic, wanted)
   }
-  if (deps.config.billingExtension) await changeExtension(deps, name, goal)
+  if (deps.config.billingExtension && !isLookedAtAgain) await changeExtension(deps, name, goal)
   return (await changeVm(deps, vm, wanted)) ? 'settling' : 'asItShouldBe'
 }
 
@@ -194,15 +215,10 @@ function oursOf(claim: NodeClaim): readonly string[] {
   return tagNamesOf(claim.metadata) ?? []
 }
 
-/** Returns the names of those that may be removed again: the proof of ownership stays, whatever a claim's annotation says. */
-function removableOf(claim: NodeClaim): readonly string[] {
-  return oursOf(claim).filter((name) => !isReserved(name))
-}
-
 /** Waits until the shared list of VMs shows the VM up to date. `late`: it was not in time. */
 async function settled(
   deps: InPlaceUpdateDeps,
-  { claim, goal }: Due,
+  { claim, goal, ours }: Due,
   signal: AbortSignal,
 ): Promise<'settled' | 'gone' | 'late'> {
   const limit = AbortSignal.timeout(settleMs)
@@ -211,7 +227,7 @@ async function settled(
       (snapshot) => {
         const vm = snapshot.get(vmName(claim.metadata.name))
         if (vm === undefined || vm.provisioningState === 'Deleting') return 'gone'
-        const isThere = isNothing(changeOf(vm, { state: goal, ours: removableOf(claim) }))
+        const isThere = isNothing(changeOf(vm, { state: goal, ours }))
         return isThere && vm.provisioningState !== 'Updating' ? 'settled' : undefined
       },
       AbortSignal.any([signal, limit]),

@@ -16,6 +16,7 @@ import type { GarbageDeps } from '../garbage/deletions.ts'
 import { GarbageCollector } from '../garbage/garbage.ts'
 import { type BillingExtensionDeps, ensureBillingExtensions } from '../in-place/billing-extension.ts'
 import { type InPlaceUpdateDeps, updateInPlace } from '../in-place/in-place-update.ts'
+import { RecentUpdates } from '../in-place/recent-updates.ts'
 import { type NodeClassStatusDeps, refreshNodeClasses } from '../node-class/node-class-status.ts'
 
 export interface MaintenanceDeps extends GarbageDeps, NodeClassStatusDeps, BillingExtensionDeps, InPlaceUpdateDeps {
@@ -57,10 +58,11 @@ export class Maintenance {
   constructor(deps: MaintenanceDeps) {
     this.#deps = deps
     const collector = new GarbageCollector(deps)
+    const recent = new RecentUpdates()
     this.#passes = {
       garbage: (signal, counted) => collector.collect(signal, counted?.counts, counted?.asked),
       nodeClasses: (signal) => refreshNodeClasses(deps, signal),
-      inPlace: (signal) => ensureBillingExtensions(deps, signal).then(() => updateInPlace(deps, signal)),
+      inPlace: (signal) => ensureBillingExtensions(deps, signal).then(() => updateInPlace(deps, recent, signal)),
     }
   }
 
