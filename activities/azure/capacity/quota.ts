@@ -70,6 +70,9 @@ export class Quota {
   #sums: ReadonlyMap<string, number> | undefined
   #timer: NodeJS.Timeout | undefined
   #isStarted = false
+  #isPolling = false
+  /** When a poll that failed may be repeated at the earliest. */
+  #retryAtMs = Number.NEGATIVE_INFINITY
   #endFollowing: () => void = () => {}
 
   constructor(deps: Deps) {
@@ -188,25 +191,27 @@ export class Quota {
     }
   }
 
-  /** Schedules the next poll: soon when the last count is out of date. */
+  /** Schedules the next poll: soon when the last count is out of date. The end of one that is under way does it as well. */
   #schedule(delayMs?: number): void {
-    if (!this.#isStarted) return
+    if (!this.#isStarted || this.#isPolling) return
     clearTimeout(this.#timer)
     const isChanged = this.#launched.size + this.#gone.length > 0
-    const dueMs = this.#polledAtMs + (isChanged ? pollWhenChangedMs : pollEveryMs)
+    const dueMs = Math.max(this.#polledAtMs + (isChanged ? pollWhenChangedMs : pollEveryMs), this.#retryAtMs)
     this.#timer = setTimeout(() => void this.#pollAgain(), delayMs ?? Math.max(0, dueMs - this.#deps.now()))
     this.#timer.unref()
   }
 
   async #pollAgain(): Promise<void> {
+    this.#isPolling = true
     try {
       await this.poll()
-      this.#schedule()
     } catch (error) {
       const remedy = 'they are asked for again. Check the right Microsoft.Compute/locations/usages/read of the identity'
       this.#deps.log.warn({ err: error, region: this.#deps.location }, `usages could not be read; ${remedy}`)
-      this.#schedule(retryMs)
+      this.#retryAtMs = this.#deps.now() + retryMs
     }
+    this.#isPolling = false
+    this.#schedule()
   }
 }
 
