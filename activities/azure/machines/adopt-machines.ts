@@ -1,3 +1,4 @@
+import { RestError } from '@azure/core-rest-pipeline'
 import { conditionOf, isTrue } from '../../../core/conditions.ts'
 import { isAdopted, isAksMachine, parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
@@ -9,6 +10,7 @@ import { resourcePath } from '../../kubernetes/client/resources.ts'
 import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { subject } from '../../kubernetes/event-recorder.ts'
 import type { Parts, WriteDeps } from '../../kubernetes/parts.ts'
+import { ArmBudgetExhausted } from '../arm/arm-budget.ts'
 import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { ClaimVmDeps } from '../launch/claim-vm.ts'
 import { machineInstance } from './machine-instance.ts'
@@ -26,7 +28,8 @@ const concurrency = 10
 /**
  * Adopts NodeClaims of AKS machines where the setting allows it: each whose machine is proven to be its own gets an annotation with its UID, by which
  * all processes see it from then on (`isOfAnotherProvider`). While node auto-provisioning is on, or its mode is not known, none is adopted; those that
- * were adopted are given back once it is on. Run again it goes on from the current state. Errors: the NodeClaims cannot be read.
+ * were adopted are given back once it is on. Run again it goes on from the current state. Errors: the NodeClaims cannot be read; ARM
+ * does not answer for the mode now.
  */
 export async function adoptMachines(deps: AdoptMachinesDeps): Promise<void> {
   // A refusal from the time when the setting was on says nothing any more.
@@ -70,11 +73,21 @@ async function whyRefused(deps: AdoptMachinesDeps): Promise<Refusal | undefined>
     const message = napRefusal(await napMode(deps), deps.config)
     return message === undefined ? undefined : { reason: 'NodeAutoProvisioningOn', message }
   } catch (error) {
+    // What passes by itself says nothing of the mode: what was known before stays, and the next pass is soon.
+    if (isPassing(error)) throw error
     return {
       reason: 'ClusterNotReadable',
       message: `whether node auto-provisioning is on is not known, so AKS machines are left alone: ${scrubbedMessage(error)}; check ARM_RESOURCE_GROUP and CLUSTER_NAME, and that Joiner's identity may read the cluster (joiner doctor)`,
     }
   }
+}
+
+/** Whether a request got no answer, or one of a server that is at a loss or too busy. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof ArmBudgetExhausted) return true
+  if (!(error instanceof RestError)) return false
+  const { statusCode = 503 } = error
+  return statusCode === 429 || statusCode >= 500
 }
 
 async function reportRefusal(deps: AdoptMachinesDeps, refusal: Refusal | undefined): Promise<void> {

@@ -5,6 +5,7 @@ import { foreignMachines, machineImage, machineWorld } from '../../../test/fakes
 import { claimJson, condition, goingClaim, nodeClassJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
 import { deleteInstance } from '../launch/instance.ts'
+import { adoptMachines } from './adopt-machines.ts'
 import { judgeFailedMachine } from './failed-machine.ts'
 import { machineMaker } from './launch-machine.ts'
 
@@ -197,6 +198,20 @@ describe('a launch of an AKS machine', () => {
     expect(stored()?.metadata.annotations?.['karpenter.azure.com/aks-machine-resource-id']).toBeUndefined()
     expect(azure.writes).toEqual([])
   })
+
+  it.each([
+    [503, 'ServiceUnavailable'],
+    [429, 'TooManyRequests'],
+  ])(
+    'is not held back because AKS once did not answer for the mode of node auto-provisioning (%i)',
+    async (status, code) => {
+      const { aks, deps, launch } = machineWorld()
+      aks.refusal = { status, code }
+      await ended(adoptMachines(deps).catch(() => {}))
+      aks.refusal = undefined
+      expect(await launch()).toMatchObject({ kind: 'launched' })
+    },
+  )
 
   it('waits while node auto-provisioning is on', async () => {
     const { azure, cluster, launch, launched } = machineWorld()
