@@ -13,7 +13,7 @@ export interface FoundMachine
   /** Epoch ms: when AKS made it, or when it was first seen. */
   readonly createdAtMs: number
   /** What its NodeClaim can be made again from; unset where Joiner does not make machines like it. */
-  readonly lost?: Omit<LostVm, 'node' | 'sinceMs'>
+  readonly lost?: Omit<LostVm, 'sinceMs'>
 }
 
 /** All NodeClaims of the cluster, those that Joiner leaves alone included. */

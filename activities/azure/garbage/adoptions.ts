@@ -9,7 +9,7 @@ import {
 } from '../../../core/adoption.ts'
 import type { FoundVm, GarbageSuspects } from '../../../core/garbage.ts'
 import { isHeldAndReady, type MachineUse } from '../../../core/machines-in-use.ts'
-import { isNodeOfSomeClaim, isOwnNodeOfVm, owningClaim } from '../../../core/node-claim/node-owner.ts'
+import { isNodeOfSomeClaim, isOwnNodeOfVm } from '../../../core/node-claim/node-owner.ts'
 import type { Node } from '../../../core/objects.ts'
 import type { OrphanedMachines } from '../../../core/orphaned-machines.ts'
 import { defined } from '../../../core/values/defined.ts'
@@ -57,7 +57,9 @@ export async function withheldVms(
 ): Promise<WithheldVms> {
   const lost: readonly Kept[] = [
     ...[...vmsInUse, ...foreignVms(deps, found)].flatMap((one) => lostVm(deps, found, one) ?? []),
-    ...machinesInUse.flatMap((one) => lostMachine(deps, one) ?? []),
+    ...machinesInUse.flatMap(({ name, use, lost: vm }) =>
+      vm ? [{ kind: 'AKS machine' as const, name, use, vm }] : [],
+    ),
   ]
   const names = new Set(lost.map(({ name }) => name))
   const stay = machinesInUse.filter(({ name }) => !names.has(name)).map((one) => stays(deps, one))
@@ -91,14 +93,6 @@ const stays = (
   deps: WithheldMachinesDeps,
   { name, use, instanceType, capacityType }: MachineInUse,
 ): WithheldMachine => ({ kind: 'AKS machine', name, ...use, ...costOf(deps, instanceType, capacityType) })
-
-/** The UID of the lost NodeClaim is that of the Node's owner: the tag of a machine stays that of its first NodeClaim. */
-function lostMachine({ cache }: WithheldMachinesDeps, { name, lost, use }: MachineInUse): Kept | undefined {
-  const node = lost && (cache.nodes.get(lost.name.toLowerCase()) ?? cache.nodes.get(use.node))
-  if (lost === undefined || node === undefined) return undefined
-  const claimUid = owningClaim(node)?.uid ?? lost.claimUid
-  return { kind: 'AKS machine', name, use, vm: { ...lost, ...defined({ claimUid }), node } }
-}
 
 const keyOf = (name: string, uid = '') => `${name}/${uid}`
 

@@ -1,5 +1,8 @@
+import { isTrue } from '../../../core/conditions.ts'
 import { type NamedVm, namingNode, type PodCounts } from '../../../core/machines-in-use.ts'
 import { machineNameOf, parseAksMachineId } from '../../../core/node-claim/aks-machine.ts'
+import { owningClaim } from '../../../core/node-claim/node-owner.ts'
+import type { Node } from '../../../core/objects.ts'
 import { type FoundMachine, type OrphanedMachines, orphanedMachines } from '../../../core/orphaned-machines.ts'
 import { annotations } from '../../../core/requirements/labels.ts'
 import { defined } from '../../../core/values/defined.ts'
@@ -80,15 +83,22 @@ function foundMachine(
   }
 }
 
-/** Returns what a NodeClaim of the name is made again from; undefined where a launch would not find the machine, or it has no VM. */
+/**
+ * Returns what a NodeClaim of the name is made again from; undefined where a launch would not find the machine, or it has no VM, or no Node names that. The
+ * UID of the lost NodeClaim is that of the Node's owner: the tag of a machine stays that of its first NodeClaim.
+ */
 function lostMachine(
-  { config }: OrphanedMachinesDeps,
+  { config, cache }: OrphanedMachinesDeps,
   { claimName, machine }: { readonly claimName: string; readonly machine: AksMachine },
 ): FoundMachine['lost'] {
   const { id, name, properties } = machine
   const vm = vmOf(properties?.resourceId)
   if (vm === undefined || machineNameOf(claimName) !== name) return undefined
-  const [claimUid, nodePool] = [tagKeys.claimUid, tagKeys.nodePool].map((key) => tagOf(properties?.tags, key))
+  const isReady = ({ conditions }: Node) => isTrue(conditions, 'Ready')
+  const node = cache.nodes.get(vm.name.toLowerCase()) ?? nodesNaming({ cache }, vm).find(isReady)
+  if (node === undefined) return undefined
+  const [taggedUid, nodePool] = [tagKeys.claimUid, tagKeys.nodePool].map((key) => tagOf(properties?.tags, key))
+  const claimUid = owningClaim(node)?.uid ?? taggedUid
   const common = {
     ...vm,
     id,
@@ -96,6 +106,7 @@ function lostMachine(
     claimName,
     ...defined({ claimUid, nodePool }),
     isFailed: properties?.provisioningState === 'Failed',
+    node,
   }
   try {
     const { typeName: instanceType, zone, capacityType } = offeringOf(machine, config)
