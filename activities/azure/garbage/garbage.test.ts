@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { FakeAzure, type Refusal } from '../../../test/fakes/azure.ts'
 import { metricLines } from '../../../test/fakes/deps.ts'
 import { type Adding, diskOf, karpenters, nothing, tagsOf, world } from '../../../test/fakes/garbage-world.ts'
-import { at, claimJson, goingClaim, podJson } from '../../../test/fakes/objects.ts'
+import { at, claimJson, condition, goingClaim, nodeClassJson, podJson } from '../../../test/fakes/objects.ts'
 import { useFakeTime } from '../../../test/fakes/time.ts'
 import type { Json } from '../../kubernetes/client/answers.ts'
 import { ApiError } from '../../kubernetes/client/api-error.ts'
@@ -170,6 +170,20 @@ describe('what is doubtful', () => {
     expect(cluster.object('aksnodeclasses', 'default')?.status.conditions.map(({ type }) => type)).not.toContain(
       'InstancesFound',
     )
+  })
+
+  test('and is over, which one AKSNodeClass cannot be told: garbage is collected all the same', async () => {
+    const { cluster, add, collect } = world()
+    const doubted = { type: 'InstancesFound', status: 'False', reason: 'InstancesMissing', message: 'x' }
+    for (const name of ['default', 'guarded'])
+      cluster.put('aksnodeclasses', nodeClassJson(name, { status: { conditions: [condition('Ready'), doubted] } }))
+    cluster.intercept(({ verb, path }) => {
+      if (verb === 'patch' && path.includes('/guarded')) throw new ApiError(403, 'Forbidden', 'denied by a policy')
+    })
+    add('lost', { claim: false, node: false })
+    expect(await collect()).toEqual({ ...nothing, virtualMachines: ['aks-lost'] })
+    const conditions = cluster.object('aksnodeclasses', 'default')?.status.conditions
+    expect(conditions?.map(({ type }) => type)).not.toContain('InstancesFound')
   })
 
   test('VMs that cannot be listed: nothing is deleted', async () => {

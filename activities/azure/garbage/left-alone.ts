@@ -1,7 +1,9 @@
 import { conditionOf } from '../../../core/conditions.ts'
+import { forEachOf } from '../../concurrency.ts'
 import { setConditions } from '../../kubernetes/client/status-writes.ts'
 import { type EventSubject, subject } from '../../kubernetes/event-recorder.ts'
 import type { WriteDeps } from '../../kubernetes/parts.ts'
+import { scrubbedMessage } from '../arm/azure-error.ts'
 import type { AzureParts } from '../parts.ts'
 import type { UnprovenDisk } from './found-resources.ts'
 
@@ -9,6 +11,8 @@ export type LeftAloneDeps = WriteDeps & Pick<AzureParts, 'log' | 'cluster' | 'na
 
 /** Condition that says whether most registered NodeClaims were found to have their VM; present while they were not. Does not affect Ready. */
 const conditionType = 'InstancesFound'
+
+const concurrency = 10
 
 /** Returns Joiner's own namespace, the subject of events without a NodePool. */
 export function ownNamespace({ namespace }: LeftAloneDeps): EventSubject {
@@ -26,13 +30,18 @@ export async function reportWithheld(deps: LeftAloneDeps, why: string | undefine
     for (const about of [ownNamespace(deps), ...nodeClasses.map(subject)])
       deps.events.record({ about, reason: 'GarbageWithheld', message: why, values: [about.metadata.name, why] })
   }
-  await Promise.all(
-    nodeClasses.map(({ metadata }) =>
-      setConditions(deps, { kind: 'AKSNodeClass', ref: metadata }, ({ status }) => {
-        if (why !== undefined)
-          return { conditions: [{ type: conditionType, status: 'False', reason: 'InstancesMissing', message: why }] }
-        return conditionOf(status.conditions, conditionType) === undefined ? undefined : { clear: [conditionType] }
-      }),
+  const told = forEachOf(nodeClasses, concurrency, async ({ metadata }) => {
+    await setConditions(deps, { kind: 'AKSNodeClass', ref: metadata }, ({ status }) => {
+      if (why !== undefined)
+        return { conditions: [{ type: conditionType, status: 'False', reason: 'InstancesMissing', message: why }] }
+      return conditionOf(status.conditions, conditionType) === undefined ? undefined : { clear: [conditionType] }
+    })
+  })
+  // Garbage is collected whether or not an AKSNodeClass can be told of it.
+  await told.catch((error: unknown) =>
+    deps.log.warn(
+      { reason: scrubbedMessage(error) },
+      'failed to write condition InstancesFound, retrying in the next pass',
     ),
   )
 }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { type FakeAks, machineId, machineVm } from '../../../test/fakes/aks.ts'
 import { foreignMachines, machineClaim, machinesWorld } from '../../../test/fakes/machines-world.ts'
-import { claimJson } from '../../../test/fakes/objects.ts'
+import { claimJson, condition, nodeClassJson } from '../../../test/fakes/objects.ts'
 import { useFakeTime } from '../../../test/fakes/time.ts'
+import { ApiError } from '../../kubernetes/client/api-error.ts'
 import { adoptMachines } from './adopt-machines.ts'
 
 useFakeTime()
@@ -139,4 +140,17 @@ describe('while node auto-provisioning is on', () => {
     expect([annotationsOf('a')[key], annotationsOf('b')[key]]).toEqual([undefined, 'uid-b'])
     expect(condition('aksnodeclasses', 'default', 'AKSMachinesManaged')?.reason).toBe('ClusterNotReadable')
   })
+})
+
+it('machines are adopted though an AKSNodeClass cannot be told that they are managed again', async () => {
+  const { aks, deps, cluster, annotationsOf } = machinesWorld(fresh())
+  const said = { type: 'AKSMachinesManaged', status: 'False', reason: 'NodeAutoProvisioningOn', message: 'x' }
+  cluster.put('aksnodeclasses', nodeClassJson('default', { status: { conditions: [condition('Ready'), said] } }))
+  cluster.intercept(({ verb, path }) => {
+    if (verb === 'patch' && path.includes('/aksnodeclasses/'))
+      throw new ApiError(403, 'Forbidden', 'denied by a policy')
+  })
+  aks.put('a')
+  await expect(adoptMachines(deps)).rejects.toThrow('denied by a policy')
+  expect(annotationsOf('a')[key]).toBe('uid-a')
 })

@@ -38,7 +38,8 @@ export async function adoptMachines(deps: AdoptMachinesDeps): Promise<void> {
   const claims = items.flatMap((json) => machineClaim(deps, json))
   const isOff = claims.length === 0 && deps.config.makesMachines === undefined
   const refusal = isOff ? undefined : await whyRefused(deps)
-  await reportRefusal(deps, refusal)
+  // Who cannot be told keeps nobody from being adopted.
+  const [told] = await Promise.allSettled([reportRefusal(deps, refusal)])
   if (refusal === undefined) await adoptAll(deps, claims)
   else if (refusal.reason === 'NodeAutoProvisioningOn')
     // Of one that is being made nothing could be adopted again.
@@ -49,6 +50,7 @@ export async function adoptMachines(deps: AdoptMachinesDeps): Promise<void> {
         await annotate(deps, claim, null)
       },
     )
+  if (told.status === 'rejected') throw told.reason
 }
 
 /** Returns the claim if a machine of AKS stands behind it. One bad object harms only itself. */
