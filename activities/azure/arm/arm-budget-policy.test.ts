@@ -47,6 +47,16 @@ const refused = (seconds: number, headers: Headers = {}): Answer => [
 ]
 
 describe('a refused request', () => {
+  it.each(['31536000', '1e999'])('holds others up for an hour at most, whatever asks for %s s', async (asked) => {
+    const { send, arrivals } = client([[429, { 'retry-after-ms': `${asked}000` }]])
+    expect((await send('PUT', 'vm')).status).toBe(429)
+    await vi.advanceTimersByTimeAsync(3_601_000)
+    const sent = send('PUT', 'vm').catch((error: unknown) => error)
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(await sent).toMatchObject({ status: 200 })
+    expect(arrivals).toHaveLength(2)
+  })
+
   it.each(['GET', 'PUT', 'DELETE'] as const)('%s is sent again, not before Azure allows it', async (method) => {
     const { send, arrivals } = client([refused(7), refused(3)])
     const sent = send(method, 'vm')

@@ -184,18 +184,21 @@ export function retryAfterSeconds(error: unknown): number | undefined {
   return ms === undefined || ms === 0 ? undefined : ms / 1000
 }
 
+/** Longest wait that an answer may ask for. What stands between Joiner and Azure may ask for years, in which nothing would be launched or deleted. */
+const longestAskedMs = hour
+
 /**
  * Returns the milliseconds that an answer asks to wait before the next attempt: `retry-after-ms` and `x-ms-retry-after-ms`, or `Retry-After` in
  * seconds or as an HTTP date, which is compared with the answer's own: this machine's clock may be wrong. Undefined when it asks for nothing; a date
- * that has passed is no wait.
+ * that has passed is no wait, and no wait is longer than an hour.
  */
 export function retryAfterMs(header: (name: string) => string | undefined): number | undefined {
   for (const name of ['retry-after-ms', 'x-ms-retry-after-ms']) {
     const ms = Number(header(name) ?? Number.NaN)
-    if (ms >= 0) return ms
+    if (ms >= 0) return Math.min(ms, longestAskedMs)
   }
   const text = header('retry-after')?.trim() ?? ''
-  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000
+  if (/^\d+(\.\d+)?$/.test(text)) return Math.min(Number(text) * 1000, longestAskedMs)
   const waitMs = Date.parse(text) - Date.parse(header('date') ?? '')
-  return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs)
+  return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(0, waitMs), longestAskedMs)
 }
