@@ -94,6 +94,23 @@ describe('the process that maintains a cluster', () => {
     expect(cluster.object('nodeclaims', 'good')?.metadata.labels).toMatchObject({ [labels.nodeClass]: 'default' })
   })
 
+  test('judges an AKSNodeClass though a NodeClaim of it cannot get the hash of this version', async () => {
+    const { cluster } = maintained()
+    const earlier = { 'karpenter.azure.com/aksnodeclass-hash-version': 'v0' }
+    cluster.put(
+      'aksnodeclasses',
+      nodeClassJson('default', { metadata: { annotations: earlier }, status: { conditions: [] } }),
+    )
+    cluster.intercept(({ verb, path }) => {
+      if (verb === 'patch' && path.includes('/nodeclaims/')) throw new ApiError(403, 'Forbidden', 'denied by a policy')
+    })
+    await pass(1000)
+    const { status, metadata } = cluster.object('aksnodeclasses', 'default') ?? {}
+    expect(status?.conditions.map(({ type }) => type)).toContain('SubnetsReady')
+    // Its NodeClaims have hashes of the earlier version.
+    expect(metadata?.annotations).toMatchObject(earlier)
+  })
+
   test('stops at once when it may work no longer, and leaves runs that come late to the next process', async () => {
     const { stop, keptUp, maintenance, garbage, ofClasses } = maintained()
     await pass(1000)

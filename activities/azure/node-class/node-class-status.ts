@@ -96,7 +96,12 @@ async function serverVersion({ client }: NodeClassStatusDeps): Promise<ServerVer
 
 /** Validates everything that a node class' readiness depends on. All parts run, whatever one of them finds; errors are combined at the end. */
 async function refreshNodeClass(deps: NodeClassStatusDeps, seen: NodeClass, server: ServerVersion): Promise<void> {
-  const nodeClass = await stampNodeClass(deps, seen)
+  const failures: unknown[] = []
+  // Without the hash drift is not compared. What its nodes are made of is judged all the same.
+  const nodeClass = await stampNodeClass(deps, seen).catch((error: unknown) => {
+    failures.push(error)
+    return seen
+  })
   if (nodeClass === undefined || isDeleting(nodeClass)) return
   const settings = nodeClassSettings(nodeClass, deps.config)
   const version = kubernetesVersionFinding(nodeClass, server)
@@ -113,7 +118,7 @@ async function refreshNodeClass(deps: NodeClassStatusDeps, seen: NodeClass, serv
   const state = stateOfClass(deps.cache.nodeClasses.get(nodeClass.metadata.name) ?? nodeClass, deps.config)
   await deps.unavailable.change((marks) => withoutStale(marks, nodeClass.metadata.name, state))
   await reportGroups(deps, nodeClass)
-  throwJoined(findings.flatMap(({ error }) => (error === undefined ? [] : [error])))
+  throwJoined([...failures, ...findings.flatMap(({ error }) => (error === undefined ? [] : [error]))])
 }
 
 /** Returns the version for the other parts: the new one, or the one in the status, which is valid for this spec only. */
