@@ -127,6 +127,19 @@ describe('a claim that the API server refuses', () => {
   })
 })
 
+test('claims of a NodePool for which a webhook fails keep none of another NodePool from being created', async () => {
+  const { cluster, create, claims, deps } = await world()
+  cluster.put('nodepools', poolJson('guarded'))
+  await deps.cache.catchUp(['NodePool'])
+  cluster.intercept(({ verb, body }) => {
+    if (verb === 'create' && JSON.stringify(body).includes('guarded'))
+      throw new ApiError(500, 'InternalError', 'Internal error occurred: failed calling webhook "guard.example.com"')
+  })
+  const guarded = many(40).map((claim) => ({ ...claim, nodePool: 'guarded' }))
+  await expect(create([...guarded, ...many(20)])).rejects.toThrow('failed calling webhook')
+  expect(claims()).toHaveLength(20)
+})
+
 describe('between two creations', () => {
   test('a pause applies: no further claim is created', async () => {
     const { cluster, create, claims } = await world()

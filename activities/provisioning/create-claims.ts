@@ -15,7 +15,7 @@ import { overlayAnnotationsOf } from '../node-overlays/pool-types.ts'
 import { milestones } from '../telemetry/milestones.ts'
 import { claimBody } from './claim-body.ts'
 import { refusalBefore, refusalOf } from './claim-refusal.ts'
-import type { Fence } from './fence.ts'
+import { type Fence, FenceLostError } from './fence.ts'
 import type { Findings } from './findings/findings.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
 import type { RefusingDeps } from './node-refusals/node-refusals.ts'
@@ -53,7 +53,8 @@ export interface CreationOutcome {
  * others needs, and pods wait for those too. A claim that the API server refuses fails alone: the others are created.
  * No creation begins later than `checkEveryMs` after a read of fence and pause from the API server. A crash in between is harmless: the next
  * attempt sees created claims as in-flight capacity, and the bridge starts what has no lifecycle.
- * Errors: `FenceLostError` when another attempt has taken over; the API server's where they say nothing about the claim.
+ * Errors: `FenceLostError` when another attempt has taken over; the API server's where they say nothing about the claim, after those of other NodePools
+ * were created.
  */
 export async function createClaims(
   deps: CreateClaimsDeps,
@@ -63,26 +64,51 @@ export async function createClaims(
   const created: NodeClaim[] = []
   let refused = 0
   const waiting = planned.values()
+  const failures = new PoolFailures()
   const mayGoOn = sharedCheck(deps, fence)
   const limits = new PoolLimits(deps)
   let isPaused = false
   const worker = async () => {
     for (const claim of waiting) {
       if (isPaused) return
+      if (failures.areMany(claim)) continue
       if (!(await mayGoOn())) {
         isPaused = true
         return
       }
-      const made = await createClaim(deps, { fence, limits }, claim)
-      if (made.kind === 'created') created.push(made.claim)
-      else if (made.kind === 'refused') refused += 1
+      const made = await createClaim(deps, { fence, limits }, claim).catch((error: unknown) =>
+        failures.add(claim, error),
+      )
+      if (made?.kind === 'created') created.push(made.claim)
+      else if (made?.kind === 'refused') refused += 1
     }
   }
   const results = await Promise.allSettled(Array.from({ length: concurrency }, worker))
   await forEachOf(created, concurrency, (claim) => startLifecycle(deps, claim))
   const failed = results.find((result) => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason
+  failures.throwFirst()
   return { kind: isPaused ? 'paused' : 'created', names: created.map(({ metadata }) => metadata.name), refused }
+}
+
+/** Creations that failed for what says nothing of their claims. What fails for one NodePool, such as a webhook for its claims, may work for the others. */
+class PoolFailures {
+  readonly #errors = new Map<string, readonly unknown[]>()
+
+  /** Errors: that of a lost fence, which ends the attempt. */
+  add({ nodePool }: PlannedNodeClaim, error: unknown): void {
+    if (error instanceof FenceLostError) throw error
+    this.#errors.set(nodePool, [...(this.#errors.get(nodePool) ?? []), error])
+  }
+
+  /** Whether so many claims of the NodePool failed that the others are left to the next pass. */
+  areMany({ nodePool }: PlannedNodeClaim): boolean {
+    return (this.#errors.get(nodePool)?.length ?? 0) >= concurrency
+  }
+
+  throwFirst(): void {
+    for (const [error] of this.#errors.values()) throw error
+  }
 }
 
 /** Returns whether creation may go on, from one read of the API server for all callers within the interval. */
