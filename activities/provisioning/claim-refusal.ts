@@ -11,7 +11,7 @@ const aboutOthers: ReadonlySet<number> = new Set([401, 403, 404, 408, 409, 429])
 
 /** Messages of etcd and the API server about size; some come as an internal error. */
 const tooLarge = /request is too large|message larger than max|request entity too large|request body.*too large/i
-/** Denials by admission webhooks and policies, which use 403 as RBAC does. */
+/** Denials by admission webhooks and policies, which choose their code: also those of `aboutOthers`. */
 const deniedByAdmission = /denied (the )?request/i
 
 /**
@@ -21,8 +21,8 @@ const deniedByAdmission = /denied (the )?request/i
 export function refusalOf(error: unknown): string | undefined {
   if (!(error instanceof ApiError)) return undefined
   if (tooLarge.test(error.message)) return error.message
-  if (error.code === 403) return deniedByAdmission.test(error.message) ? error.message : undefined
-  return error.code >= 400 && error.code < 500 && !aboutOthers.has(error.code) ? error.message : undefined
+  const isRefusal = !aboutOthers.has(error.code) || deniedByAdmission.test(error.message)
+  return error.code >= 400 && error.code < 500 && isRefusal ? error.message : undefined
 }
 
 /** Returns why a NodeClaim is not worth sending; undefined when it is. */

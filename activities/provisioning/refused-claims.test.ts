@@ -20,6 +20,14 @@ test.each([
     'nodeclaims.karpenter.sh "x" is forbidden: ValidatingAdmissionPolicy "p" with binding "b" denied request: no',
     true,
   ],
+  // A policy with `reason: Unauthorized`, and webhooks that choose their code.
+  [
+    401,
+    'nodeclaims.karpenter.sh "x" is forbidden: ValidatingAdmissionPolicy "p" with binding "b" denied request: no',
+    true,
+  ],
+  [409, 'admission webhook "validate.example.com" denied the request: no', true],
+  [500, 'admission webhook "validate.example.com" denied the request: cannot tell', false],
   [403, 'nodeclaims.karpenter.sh is forbidden: User "joiner" cannot create resource "nodeclaims"', false],
   [401, 'Unauthorized', false],
   [404, 'the server could not find the requested resource', false],
