@@ -11,6 +11,7 @@ import { stateNodes } from '../../core/scheduling/state-nodes.ts'
 import { instanceTypes } from '../node-overlays/pool-types.ts'
 import type { PlannerParts } from '../provisioning/parts.ts'
 import { type PlanningSnapshotDeps, podsToPlace } from '../provisioning/planning-snapshot.ts'
+import { markedByPools } from '../provisioning/pool-limits.ts'
 import type { SolveDeps } from '../scheduler-thread/solve.ts'
 import type { EvaluationThreadRequest } from '../scheduler-thread/solver-thread.ts'
 import { ThreadFault } from '../scheduler-thread/supervised-thread.ts'
@@ -72,7 +73,14 @@ export async function validateTogether(
   proposals: readonly Proposed[],
   { pauses, forced }: Pick<WorldOptions, 'pauses'> & Required<Pick<FilterSettings, 'forced'>>,
 ): Promise<readonly Validation[]> {
-  return blaming(deps, deps.evaluator.validateTogether({ ...requestFor(deps, { pauses }), forced }, proposals))
+  const marked = markedByPools(deps)
+  const request = { ...requestFor(deps, { pauses }), forced }
+  const validations = await blaming(deps, deps.evaluator.validateTogether(request, proposals))
+  return validations.map((one) =>
+    one.kind === 'invalid'
+      ? one
+      : { ...one, command: { ...one.command, replacements: one.command.replacements.map(marked) } },
+  )
 }
 
 /** Reports a crash to the quarantine. The activity is retried, without what crashed it twice. */

@@ -133,6 +133,7 @@ async function createClaim(deps: CreateClaimsDeps, guards: Guards, planned: Plan
     annotations: deps.nodeRefusals.annotations(deps, planned),
   })
   if (made.kind === 'limitExceeded') reportOverLimit(deps, planned, made.message)
+  if (made.kind === 'poolChanged') deps.log.info({ why: made.message }, 'nodeclaim is planned again')
   if (made.kind === 'refused') reportRefused(deps, planned, made.message)
   if (made.kind !== 'created') return made
   deps.refusedClaims.accept(planned)

@@ -111,3 +111,30 @@ test('a pod that excludes nodes of Joiner on purpose gets no event, another pod 
     },
   ])
 })
+
+test('a NodePool that is edited while its pods are planned gets no node of its earlier template, which would not seem to have drifted', async () => {
+  const edited = (generation: number, team: string) => ({
+    metadata: { generation },
+    spec: { template: { metadata: { labels: { team } } } },
+  })
+  const seen: string[] = []
+  const { cluster, deps } = await plannerOf(['web'], (pods) => {
+    const { labels } = deps.cache.nodePools.get('default')?.template ?? {}
+    seen.push(labels?.['team'] ?? '')
+    // Somebody edits it while the scheduler works.
+    cluster.edit('nodepools', 'default', edited(3, 'blue'))
+    return { newNodeClaims: [plannedClaim({ pods, labels: { 'karpenter.sh/nodepool': 'default', ...labels } })] }
+  })
+  cluster.edit('nodepools', 'default', edited(2, 'red'))
+  await deps.cache.catchUp(['NodePool'])
+  const fence = await Fence.take(deps, 'joiner-planner-fence', 'test')
+  const { signal } = new AbortController()
+  for (let round = 0; cluster.all('nodeclaims').length === 0 && round < 3; round++)
+    await ended(nextProvisioning(deps, fence, { signal, isFirst: true }))
+  const [claim] = cluster.all('nodeclaims')
+  expect(claim?.metadata.labels).toMatchObject({ team: 'blue' })
+  expect(claim?.metadata.annotations['karpenter.sh/nodepool-hash']).toBe(
+    deps.cache.nodePools.get('default')?.template.hash,
+  )
+  expect(seen).toEqual(['red', 'blue'])
+})

@@ -3,11 +3,13 @@ import { labels } from '../../core/requirements/labels.ts'
 import { limitExcess, mergeResources, type Resources, subtractResources } from '../../core/resources.ts'
 import type { PlannedNodeClaim } from '../../core/scheduling/snapshot.ts'
 import { capacityOf, isLeaving, labelsOf, stateNodes } from '../../core/scheduling/state-nodes.ts'
+import { defined } from '../../core/values/defined.ts'
 import { integerQuantity } from '../../core/values/quantity.ts'
 import { perCache } from '../kubernetes/cache/per-cache.ts'
 import { getIfAny } from '../kubernetes/client/answers.ts'
 import { resourcePath } from '../kubernetes/client/resources.ts'
 import type { Parts } from '../kubernetes/parts.ts'
+import { poolState } from './refused-claims.ts'
 
 export type PoolLimitsDeps = Pick<Parts, 'client' | 'cache' | 'now'>
 
@@ -19,6 +21,8 @@ export type Admission =
   /** The pool is gone or going: the garbage collector would take its claims too. */
   | { readonly kind: 'poolGone' }
   | { readonly kind: 'limitExceeded'; readonly message: string }
+  /** The pool or its class was edited since: the node would have labels of the earlier template, and the hash of the later one. */
+  | { readonly kind: 'poolChanged'; readonly message: string }
 
 interface Read {
   readonly atMs: number
@@ -64,10 +68,12 @@ export class PoolLimits {
    * Returns whether a claim may be created, and counts it if so. Then the caller says how it ended: `created`, `giveBack`, or `created` where it
    * cannot know.
    */
-  async admit(planned: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): Promise<Admission> {
-    const { nodePool: name } = planned
+  async admit(planned: Pick<PlannedNodeClaim, 'nodePool' | 'requests' | 'plannedWith'>): Promise<Admission> {
+    const { nodePool: name, plannedWith } = planned
     const nodePool = await this.#current(name)
     if (nodePool === undefined || nodePool.metadata.deletionTimestamp !== undefined) return { kind: 'poolGone' }
+    if (plannedWith !== undefined && plannedWith !== poolState(this.#deps.cache, name))
+      return { kind: 'poolChanged', message: `NodePool ${name} or its AKSNodeClass was edited after it was planned` }
     const excess = limitExcess(nodePool.limits, mergeResources(this.#usage(name), sizeOf(planned)))
     if (excess !== undefined) return { kind: 'limitExceeded', message: `NodePool ${name}: spec.limits: ${excess}` }
     add(this.#admitted.total, planned)
@@ -116,6 +122,15 @@ function add(sums: Map<string, Resources>, planned: Pick<PlannedNodeClaim, 'node
 
 function subtract(sums: Map<string, Resources>, planned: Pick<PlannedNodeClaim, 'nodePool' | 'requests'>): void {
   sums.set(planned.nodePool, subtractResources(sums.get(planned.nodePool) ?? {}, sizeOf(planned)))
+}
+
+/** Returns what marks a planned claim with the state that its NodePool has now. It is to be called before the plan is made. */
+export function markedByPools({ cache }: Pick<PoolLimitsDeps, 'cache'>) {
+  const states = new Map([...cache.nodePools.values()].map(({ metadata: { name } }) => [name, poolState(cache, name)]))
+  return (planned: PlannedNodeClaim): PlannedNodeClaim => ({
+    ...planned,
+    ...defined({ plannedWith: states.get(planned.nodePool) }),
+  })
 }
 
 /** Reads a NodePool from the API server; undefined when it is gone. It enters the cache at once. */

@@ -7,6 +7,7 @@ import type { DefaultSpreadConstraint } from '../../core/scheduling/topology/spr
 import { instanceTypes } from '../node-overlays/pool-types.ts'
 import type { RefusingDeps } from '../provisioning/node-refusals/node-refusals.ts'
 import type { PlannerParts } from '../provisioning/parts.ts'
+import { markedByPools } from '../provisioning/pool-limits.ts'
 import type { ThreadPlan } from './keyed-plan.ts'
 import { ThreadFault } from './supervised-thread.ts'
 
@@ -28,6 +29,7 @@ export async function solve(deps: SolveDeps, all: readonly Pod[]): Promise<Threa
   const { quarantine } = deps
   const pods = quarantine.trial(all.filter((pod) => !isHeldBack(deps, pod)))
   const leftOut = new Set(all.map(podName)).difference(new Set(pods.map(podName)))
+  const marked = markedByPools(deps)
   const ends = deps.metrics.passBegins(randomUUID(), realPods(pods).length)
   try {
     const plan = await deps.solver.plan({
@@ -40,7 +42,7 @@ export async function solve(deps: SolveDeps, all: readonly Pod[]): Promise<Threa
       apart: deps.refusedClaims.apart(deps, all),
     })
     quarantine.passed()
-    return plan
+    return { ...plan, newNodeClaims: plan.newNodeClaims.map(marked) }
   } catch (error) {
     if (error instanceof ThreadFault && (await quarantine.planCrashed(error, pods))) return undefined
     throw error

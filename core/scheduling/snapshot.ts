@@ -118,6 +118,8 @@ export interface PlannedNodeClaim {
   readonly minValuesRelaxed?: boolean
   /** For a static NodePool rather than for pods: its replicas. */
   readonly forReplicas?: number
+  /** The state of its NodePool and class that it was planned with. Another state asks for another plan. */
+  readonly plannedWith?: string
 }
 
 /** A pod without a place. */

@@ -127,7 +127,7 @@ export class CommandWrites {
       if (made.kind !== 'created') {
         const why = made.kind === 'poolGone' ? `NodePool ${planned.nodePool} is gone` : made.message
         const message = `no replacement can be created: ${why}`
-        return { reason: 'scheduling', message, isOfPool: made.kind !== 'refused' }
+        return { reason: 'scheduling', message, isOfPool: made.kind === 'poolGone' || made.kind === 'limitExceeded' }
       }
       await startLifecycle(this.#deps, made.claim)
       const { name, uid } = made.claim.metadata

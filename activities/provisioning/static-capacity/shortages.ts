@@ -11,6 +11,7 @@ import { type CatalogueOfPools, instanceTypes } from '../../node-overlays/pool-t
 import { type CreateClaimsDeps, createClaims, type ProvisioningOutcome } from '../create-claims.ts'
 import type { Fence } from '../fence.ts'
 import { readPool } from '../pool-limits.ts'
+import { poolState } from '../refused-claims.ts'
 import { staticMemoryOf } from './static-memory.ts'
 
 export type ShortagesDeps = StaticPoolsDeps & CatalogueOfPools & Pick<Parts, 'events' | 'log' | 'now'>
@@ -122,8 +123,8 @@ export async function fillStaticPools(
     if (pool === undefined || missing === 0) continue
     const { replicas = 0 } = pool
     deps.log.info({ nodePool: metadata.name, replicas, missing }, 'creating nodeclaims of a static nodepool')
-    const planned = Array.from({ length: missing }, () => ({ ...staticClaim(pool), forReplicas: replicas }))
-    const created = await createClaims(deps, fence, planned).catch((error: unknown) => {
+    const planned = { ...staticClaim(pool), forReplicas: replicas, plannedWith: poolState(deps.cache, metadata.name) }
+    const created = await createClaims(deps, fence, Array(missing).fill(planned)).catch((error: unknown) => {
       // It goes before pods: without a rest these would wait for as long as its creations fail.
       staticMemoryOf(deps).failed(pool)
       throw error
