@@ -22,16 +22,16 @@ interface UsageItem {
   readonly currentValue: number
 }
 
-/** Returns the usages by pool. */
+/** Returns the usages by pool, of those that Azure limits: -1 is its word for no limit. */
 export function usagesOf(items: Iterable<UsageItem>): Usages {
   const usages = new Map<string, Usage>()
   for (const { name, limit, currentValue } of items) {
-    if (name?.value !== undefined) usages.set(name.value.toLowerCase(), { limit, current: currentValue })
+    if (name?.value !== undefined && limit >= 0) usages.set(name.value.toLowerCase(), { limit, current: currentValue })
   }
   return usages
 }
 
-/** vCPUs; -1 is Azure's word for no limit. */
+/** vCPUs; an earlier version kept those without a limit, as -1. */
 const vCpus = amount(-1, 1e12)
 
 /** The usages of a subscription and region in the ConfigMap: a list of pools with their usage. */
@@ -41,7 +41,7 @@ export const keptUsages: KeptFormat<Usages> = {
   schema: z.codec(
     z.array(z.tuple([name, z.object({ limit: vCpus, current: vCpus })])).max(10_000),
     z.custom<Usages>(),
-    { decode: (pools) => new Map(pools), encode: (usages) => [...usages] },
+    { decode: (pools) => new Map(pools.filter(([, { limit }]) => limit >= 0)), encode: (usages) => [...usages] },
   ),
 }
 
