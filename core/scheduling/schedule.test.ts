@@ -120,6 +120,18 @@ describe('schedule', () => {
     expect(refusal(byNodes)).toEqual({ kind: 'node-limit', nodePool: 'default' })
   })
 
+  it('opens no claim of a pool whose limit leaves a part of a node', () => {
+    const limited = samplePool('limited', { weight: 10, limits: { nodes: '2500m' } })
+    const usage = parseResources({ nodes: 2 })
+    const options = [option({ nodePool: limited, usage }), option({ nodePool: samplePool('other') })]
+    const { newNodeClaims } = plan({ pods: [samplePod('web')], nodePools: options })
+    expect(newNodeClaims.map(({ nodePool }) => nodePool)).toEqual(['other'])
+    expect(refusal(plan({ pods: [samplePod('web')], nodePools: options.slice(0, 1) }))).toEqual({
+      kind: 'node-limit',
+      nodePool: 'limited',
+    })
+  })
+
   it('says why no instance type will do', () => {
     const large = refusal(plan({ pods: [samplePod('p', { requests: { cpu: 99, memory: '1Gi' } })] }))
     expect(large).toMatchObject({

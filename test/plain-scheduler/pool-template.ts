@@ -58,7 +58,8 @@ export class PoolTemplate {
   /** The types that one more node may be of, or why the limits admit none. */
   withinLimits(): { readonly types: readonly InstanceType[] } | PoolRefusal {
     const { nodePool } = this.template
-    if (this.#remaining['nodes']?.nano === 0n) return { kind: 'node-limit', nodePool }
+    const nodes = this.#remaining['nodes']?.nano ?? -1n
+    if (nodes >= 0n && nodes < 1_000_000_000n) return { kind: 'node-limit', nodePool }
     const types = this.types.filter(({ capacity }) => isWithin(capacity, this.#remaining))
     return types.length > 0 ? { types } : { kind: 'resource-limits', nodePool }
   }

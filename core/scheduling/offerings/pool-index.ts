@@ -82,8 +82,9 @@ export class PoolIndex {
     return this.usable.some((word) => word !== 0)
   }
 
+  /** Whether its limit leaves no whole node. */
   get nodesExhausted(): boolean {
-    return this.#nodesLeft === 0
+    return this.#nodesLeft >= 0 && this.#nodesLeft < this.facts.amounts.whole('nodes')
   }
 
   /** Usable types that the limits leave. */
