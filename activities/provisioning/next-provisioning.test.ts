@@ -7,6 +7,7 @@ import { FakeCluster } from '../../test/fakes/cluster.ts'
 import { condition, nodeClassJson, podJson, poolJson } from '../../test/fakes/objects.ts'
 import { plannedClaim, planningDeps } from '../../test/fakes/planning.ts'
 import { ended, pass, useFakeTime } from '../../test/fakes/time.ts'
+import { sampleType } from '../../test/samples/sample-objects.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
 import { HeavyPods } from '../scheduler-thread/heavy-pods.ts'
 import type { ThreadPlan } from '../scheduler-thread/keyed-plan.ts'
@@ -137,4 +138,18 @@ test('a NodePool that is edited while its pods are planned gets no node of its e
     deps.cache.nodePools.get('default')?.template.hash,
   )
   expect(seen).toEqual(['red', 'blue'])
+})
+
+test('a static NodePool that lacks hundreds of nodes keeps no pod waiting until all of them are created', async () => {
+  const { cluster, deps } = await plannerOf(['web'], (pods) => ({ newNodeClaims: [plannedClaim({ pods })] }))
+  cluster.put('nodepools', poolJson('fixed', { spec: { replicas: 1000 } }))
+  await deps.cache.catchUp(['NodePool'])
+  const types = [sampleType('Standard_D4s_v5', 4)]
+  const planning = { ...deps, catalogue: { instanceTypesFor: () => types } as never }
+  const fence = await Fence.take(deps, 'joiner-planner-fence', 'test')
+  const { signal } = new AbortController()
+  const ofPool = (name: string) => cluster.names('nodeclaims').filter((claim) => claim.startsWith(name)).length
+  for (let round = 0; round < 4; round++) await ended(nextProvisioning(planning, fence, { signal, isFirst: true }))
+  expect(ofPool('default')).toBe(1)
+  expect(ofPool('fixed')).toBeGreaterThan(100)
 })

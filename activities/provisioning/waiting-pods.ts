@@ -13,6 +13,7 @@ import { isHeldBack, type SolveDeps } from '../scheduler-thread/solve.ts'
 import type { PlannerParts } from './parts.ts'
 import { type PlanningSnapshotDeps, podsToPlace } from './planning-snapshot.ts'
 import { type ShortagesDeps, shortages } from './static-capacity/shortages.ts'
+import { staticMemoryOf } from './static-capacity/static-memory.ts'
 
 export interface WaitingPodsDeps
   extends PlanningSnapshotDeps,
@@ -50,7 +51,8 @@ function needsPlan(deps: WaitingPodsDeps, pod: Pod, tried: ReadonlyMap<string, n
 }
 
 /**
- * Waits until pods or buffers need a plan, or static NodePools lack nodes, which comes first: pods may go there.
+ * Waits until pods or buffers need a plan, or static NodePools lack nodes, which comes first: pods may go there. Between two parts of a large shortage
+ * it is the turn of pods.
  */
 export async function nextWork(deps: WaitingPodsDeps, tried: Tried, signal: AbortSignal): Promise<'pods' | 'static'> {
   // What the wait began with; a change may make buffers due earlier.
@@ -76,8 +78,12 @@ export async function nextWork(deps: WaitingPodsDeps, tried: Tried, signal: Abor
     deps.quarantine.report(pods)
     deps.nodeRefusals.look(deps, pods)
     const short = shortages(deps)
+    if (short.pools.length > 0 && !staticMemoryOf(deps).isTurnOfPods) return 'static'
+    if (deps.buffers.isDue() || pods.some((pod) => needsPlan(deps, pod, tried))) {
+      if (short.pools.length > 0) staticMemoryOf(deps).isTurnOfPods = false
+      return 'pods'
+    }
     if (short.pools.length > 0) return 'static'
-    if (deps.buffers.isDue() || pods.some((pod) => needsPlan(deps, pod, tried))) return 'pods'
     const retryAt = deps.now() + (pods.length > 0 ? retryMs : idleMs)
     const tries = [...tried.values()].filter((at) => at > deps.now())
     next = Math.min(retryAt, short.retryAtMs, deps.buffers.dueAt, ...tries)

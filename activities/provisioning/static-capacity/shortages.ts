@@ -112,26 +112,35 @@ export async function fillStaticPools(
   fence: Fence,
 ): Promise<ProvisioningOutcome | undefined> {
   let hasCreated = false
+  const memory = staticMemoryOf(deps)
+  memory.isTurnOfPods = false
   for (const before of shortages(deps).pools) {
     const { metadata } = before
     // It may have been scaled a moment ago.
     const pool = await readPool(deps, metadata.name)
     // The watch will say so too.
-    if (pool === undefined) staticMemoryOf(deps).failed(before)
+    if (pool === undefined) memory.failed(before)
     const known = pool && staticPool(deps, pool)
-    const missing = known === undefined ? 0 : Math.min(lacking(known), mostAtOnce)
+    const all = known === undefined ? 0 : lacking(known)
+    const missing = Math.min(all, mostAtOnce)
     if (pool === undefined || missing === 0) continue
     const { replicas = 0 } = pool
     deps.log.info({ nodePool: metadata.name, replicas, missing }, 'creating nodeclaims of a static nodepool')
-    const planned = { ...staticClaim(pool), forReplicas: replicas, plannedWith: poolState(deps.cache, metadata.name) }
-    const created = await createClaims(deps, fence, Array(missing).fill(planned)).catch((error: unknown) => {
+    const plannedWith = poolState(deps.cache, metadata.name)
+    const planned = Array.from({ length: missing }, () => ({
+      ...staticClaim(pool),
+      forReplicas: replicas,
+      plannedWith,
+    }))
+    const created = await createClaims(deps, fence, planned).catch((error: unknown) => {
       // It goes before pods: without a rest these would wait for as long as its creations fail.
-      staticMemoryOf(deps).failed(pool)
+      memory.failed(pool)
       throw error
     })
     if (created.names.length > 0) hasCreated = true
+    if (all > mostAtOnce) memory.isTurnOfPods = true
     if (created.kind === 'paused') return 'paused'
-    if (created.names.length < missing) staticMemoryOf(deps).failed(pool)
+    if (created.names.length < missing) memory.failed(pool)
   }
   return hasCreated ? 'planned' : undefined
 }

@@ -17,6 +17,8 @@ class StaticMemory {
   readonly #backOff = new BackOff()
   /** States of pools that are at their limit, as it was logged. */
   readonly #atLimit = new Map<string, string>()
+  /** Whether pods are looked at before more NodeClaims of static pools are created. */
+  isTurnOfPods = false
 
   constructor(cache: ClusterCache, now: () => number) {
     this.#cache = cache
