@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ClusterCache } from '../kubernetes/cache/cluster-cache.ts'
-import { batchWindow, type WaitingPodsDeps } from './waiting-pods.ts'
+import { batchWindow, nextWork, type WaitingPodsDeps } from './waiting-pods.ts'
 
 const startMs = Date.parse('2026-01-01T00:00:10.400Z')
 
@@ -55,4 +55,26 @@ test('a pod that comes while a new planner waits keeps its batch open', async ()
   const { deps, pod } = clusterOf({ madeAt: '2026-01-01T00:00:09Z' })
   setTimeout(() => pod('second', '2026-01-01T00:00:10Z'), 500)
   expect(await lasts(deps, true)).toBe(1500)
+})
+
+test('more pods without a place than a function takes arguments are tried again all the same', async () => {
+  const { deps: known } = clusterOf({ madeAt: '2026-01-01T00:00:08Z' })
+  const no = () => false
+  const nothing = () => {}
+  const deps = {
+    ...known,
+    quarantine: { refresh: async () => {}, report: nothing, holds: no },
+    metrics: { waiting: nothing },
+    nodeRefusals: { look: nothing, isWaiting: no },
+    refusedClaims: { isWaiting: no },
+    heavyPods: { isWaiting: no },
+    nominations: { targetOf: nothing },
+    buffers: { dueAt: Number.POSITIVE_INFINITY, isDue: no },
+    unavailable: { onCleared: () => nothing },
+  } as unknown as WaitingPodsDeps
+  const others = Array.from({ length: 150_000 }, (_, at) => [`pod-${at}`, startMs + 8000] as const)
+  const tried = new Map<string, number>([['first', startMs + 5000], ...others])
+  const work = nextWork(deps, tried, new AbortController().signal).then((what) => [what, Date.now() - startMs])
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(await work).toEqual(['pods', 5000])
 })

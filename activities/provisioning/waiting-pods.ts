@@ -85,8 +85,9 @@ export async function nextWork(deps: WaitingPodsDeps, tried: Tried, signal: Abor
     }
     if (short.pools.length > 0) return 'static'
     const retryAt = deps.now() + (pods.length > 0 ? retryMs : idleMs)
-    const tries = [...tried.values()].filter((at) => at > deps.now())
-    next = Math.min(retryAt, short.retryAtMs, deps.buffers.dueAt, ...tries)
+    next = Math.min(retryAt, short.retryAtMs, deps.buffers.dueAt)
+    // As arguments of one call so many could be too many.
+    for (const at of tried.values()) if (at > deps.now()) next = Math.min(next, at)
     const changed = await changeOrClear(deps, { tried, ms: Math.max(next - deps.now(), 10), concerns }, signal)
     // A burst of changes is evaluated once.
     if (changed) await pauseFor(burstMs, signal)

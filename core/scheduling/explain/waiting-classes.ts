@@ -58,7 +58,10 @@ function classOf(group: readonly Standing[]): WaitingClass {
     ...(cause === undefined ? {} : { cause }),
     pods: byName.slice(0, mostPods).map(({ pod }) => podName(pod)),
     count: group.length,
-    sinceMs: Math.min(...group.map(({ pod }) => Date.parse(pod.metadata.creationTimestamp))),
+    sinceMs: group.reduce(
+      (first, { pod }) => Math.min(first, Date.parse(pod.metadata.creationTimestamp)),
+      Number.POSITIVE_INFINITY,
+    ),
     plannedOn: places.slice(0, mostPlaces),
     finding: shortened(`${finding}${more > 0 ? `; others of them are planned on ${more} more` : ''}`, mostText),
     funnel,
