@@ -25,6 +25,11 @@ export function refusalOf(error: unknown): string | undefined {
   return error.code >= 400 && error.code < 500 && isRefusal ? error.message : undefined
 }
 
+/** Whether the API server stored nothing because a webhook did not answer as it should: the same request may succeed in a while. */
+export function isWebhookFailure(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.code >= 500 && /failed calling webhook/i.test(error.message)
+}
+
 /** Returns why a NodeClaim is not worth sending; undefined when it is. */
 export function refusalBefore(body: Json): string | undefined {
   const [error] = nodeClaimErrors(body)

@@ -14,7 +14,7 @@ import { type PauseDeps, readPause } from '../kubernetes/pauses/pauses.ts'
 import { overlayAnnotationsOf } from '../node-overlays/pool-types.ts'
 import { milestones } from '../telemetry/milestones.ts'
 import { claimBody } from './claim-body.ts'
-import { refusalBefore, refusalOf } from './claim-refusal.ts'
+import { isWebhookFailure, refusalBefore, refusalOf } from './claim-refusal.ts'
 import { type Fence, FenceLostError } from './fence.ts'
 import type { Findings } from './findings/findings.ts'
 import type { LifecycleStarter } from './lifecycle-starter.ts'
@@ -46,6 +46,8 @@ export interface CreationOutcome {
   readonly names: readonly string[]
   /** How many claims the API server refused. */
   readonly refused: number
+  /** Claims for which a webhook fails, and those that are left to a later pass for it. */
+  readonly failed: readonly PlannedNodeClaim[]
 }
 
 /**
@@ -53,8 +55,8 @@ export interface CreationOutcome {
  * others needs, and pods wait for those too. A claim that the API server refuses fails alone: the others are created.
  * No creation begins later than `checkEveryMs` after a read of fence and pause from the API server. A crash in between is harmless: the next
  * attempt sees created claims as in-flight capacity, and the bridge starts what has no lifecycle.
- * Errors: `FenceLostError` when another attempt has taken over; the API server's where they say nothing about the claim, after those of other NodePools
- * were created.
+ * Errors: `FenceLostError` when another attempt has taken over; the API server's where they say nothing about the claim, unless a webhook failed. Then
+ * claims of other NodePools were created.
  */
 export async function createClaims(
   deps: CreateClaimsDeps,
@@ -71,7 +73,7 @@ export async function createClaims(
   const worker = async () => {
     for (const claim of waiting) {
       if (isPaused) return
-      if (failures.areMany(claim)) continue
+      if (failures.leaveOut(claim)) continue
       if (!(await mayGoOn())) {
         isPaused = true
         return
@@ -87,27 +89,48 @@ export async function createClaims(
   await forEachOf(created, concurrency, (claim) => startLifecycle(deps, claim))
   const failed = results.find((result) => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason
-  failures.throwFirst()
-  return { kind: isPaused ? 'paused' : 'created', names: created.map(({ metadata }) => metadata.name), refused }
+  const failedClaims = failures.reported(deps)
+  const names = created.map(({ metadata }) => metadata.name)
+  return { kind: isPaused ? 'paused' : 'created', names, refused, failed: failedClaims }
+}
+
+interface Failed {
+  /** Those that are left out too. */
+  readonly claims: PlannedNodeClaim[]
+  readonly errors: unknown[]
 }
 
 /** Creations that failed for what says nothing of their claims. What fails for one NodePool, such as a webhook for its claims, may work for the others. */
 class PoolFailures {
-  readonly #errors = new Map<string, readonly unknown[]>()
+  readonly #byPool = new Map<string, Failed>()
 
   /** Errors: that of a lost fence, which ends the attempt. */
-  add({ nodePool }: PlannedNodeClaim, error: unknown): void {
+  add(claim: PlannedNodeClaim, error: unknown): void {
     if (error instanceof FenceLostError) throw error
-    this.#errors.set(nodePool, [...(this.#errors.get(nodePool) ?? []), error])
+    const known = this.#byPool.get(claim.nodePool) ?? { claims: [], errors: [] }
+    this.#byPool.set(claim.nodePool, { claims: [...known.claims, claim], errors: [...known.errors, error] })
   }
 
-  /** Whether so many claims of the NodePool failed that the others are left to the next pass. */
-  areMany({ nodePool }: PlannedNodeClaim): boolean {
-    return (this.#errors.get(nodePool)?.length ?? 0) >= concurrency
+  /** Returns whether a claim is left to a later pass, since so many of its NodePool failed. */
+  leaveOut(claim: PlannedNodeClaim): boolean {
+    const { claims = [], errors = [] } = this.#byPool.get(claim.nodePool) ?? {}
+    const isOver = errors.length >= concurrency
+    if (isOver) claims.push(claim)
+    return isOver
   }
 
-  throwFirst(): void {
-    for (const [error] of this.#errors.values()) throw error
+  /** Reports on the pods of claims for which a webhook fails, and returns these claims. Errors: the first that is not a webhook's. */
+  reported(deps: CreateClaimsDeps): readonly PlannedNodeClaim[] {
+    const all = [...this.#byPool.values()]
+    for (const [nodePool, { claims, errors }] of this.#byPool) {
+      const why = errors.find(isWebhookFailure)?.message
+      if (why === undefined) continue
+      deps.log.warn({ nodePool, nodeClaims: claims.length, why }, 'webhook failed for nodeclaims, retrying')
+      for (const claim of claims) reportFailed(deps, claim, why)
+    }
+    const other = all.flatMap(({ errors }) => errors).find((error) => !isWebhookFailure(error))
+    if (other !== undefined) throw other
+    return all.flatMap(({ claims }) => claims)
   }
 }
 
@@ -239,6 +262,20 @@ function reportRefused(deps: CreateClaimsDeps, planned: PlannedNodeClaim, messag
       reason: 'FailedScheduling',
       message: `Failed to schedule pod, NodeClaim of NodePool ${nodePool} refused: ${message}`,
       values: [pod.metadata.uid, 'refused'],
+    })
+  }
+}
+
+/** Leaves the pods pending: they are planned again in a while. */
+function reportFailed({ events, findings }: CreateClaimsDeps, planned: PlannedNodeClaim, message: string): void {
+  const { nodePool, pods } = planned
+  findings.webhookFailed(nodePool, realPods(pods), message)
+  for (const pod of realPods(pods)) {
+    events.record({
+      about: subject(pod),
+      reason: 'FailedScheduling',
+      message: `Failed to schedule pod, NodeClaim of NodePool ${nodePool} could not be created: ${message}`,
+      values: [pod.metadata.uid, 'webhook'],
     })
   }
 }

@@ -9,6 +9,7 @@ import { plannedClaim, planningDeps } from '../../test/fakes/planning.ts'
 import { ended, pass, useFakeTime } from '../../test/fakes/time.ts'
 import { sampleType } from '../../test/samples/sample-objects.ts'
 import type { Json } from '../kubernetes/client/answers.ts'
+import { ApiError } from '../kubernetes/client/api-error.ts'
 import { HeavyPods } from '../scheduler-thread/heavy-pods.ts'
 import type { ThreadPlan } from '../scheduler-thread/keyed-plan.ts'
 import { Quarantine } from '../scheduler-thread/quarantine.ts'
@@ -152,4 +153,23 @@ test('a static NodePool that lacks hundreds of nodes keeps no pod waiting until 
   for (let round = 0; round < 4; round++) await ended(nextProvisioning(planning, fence, { signal, isFirst: true }))
   expect(ofPool('default')).toBe(1)
   expect(ofPool('fixed')).toBeGreaterThan(100)
+})
+
+test('a pod whose NodeClaim a webhook keeps from being created says so, as long as it fails', async () => {
+  const { cluster, deps, reported } = await plannerOf(['web'], (pods) => ({ newNodeClaims: [plannedClaim({ pods })] }))
+  const why = 'Internal error occurred: failed calling webhook "guard.example.com"'
+  cluster.intercept(({ verb, path }) => {
+    if (verb === 'create' && path.endsWith('/nodeclaims')) throw new ApiError(500, 'InternalError', why)
+  })
+  const stop = new AbortController()
+  const planning = provision({ deps, reconciles: new ReconcileMetrics(new Registry()), signal: stop.signal })
+  await pass(60_000)
+  const found = cluster.object('configmaps', waitingMapName, deps.namespace)?.['data'] as Json
+  expect(JSON.stringify(found)).toContain('failed calling webhook')
+  expect(reported.find(({ reason }) => reason === 'FailedScheduling')).toMatchObject({
+    about: 'Pod/web',
+    message: expect.stringContaining(why),
+  })
+  stop.abort()
+  await ended(planning)
 })

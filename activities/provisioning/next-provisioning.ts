@@ -78,8 +78,9 @@ async function planOnce(
     return createClaims(deps, fence, claims)
   })
   if (created.kind === 'paused') return 'paused'
-  // Where all were refused their pods back off.
-  return created.refused === claims.length ? undefined : 'planned'
+  for (const pod of created.failed.flatMap(({ pods }) => pods)) tried.set(pod.metadata.uid, deps.now() + retryMs)
+  // Where all were refused or failed their pods wait.
+  return created.refused + created.failed.length === claims.length ? undefined : 'planned'
 }
 
 /** Plans these pods, and after them those that keep room for buffers. Records what the plan says of the former, and of the latter in their buffers. */

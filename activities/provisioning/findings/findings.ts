@@ -1,7 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Pod } from '../../../core/objects.ts'
 import type { Pause } from '../../../core/pauses/pauses.ts'
-import type { Explanation } from '../../../core/scheduling/explain/explanation.ts'
 import { noWaitingPods, type WaitingPods, waitingPods } from '../../../core/scheduling/explain/waiting-classes.ts'
 import { shortened } from '../../../core/values/texts.ts'
 import { hasPassed } from '../../../core/values/time.ts'
@@ -11,7 +10,7 @@ import type { PlannerParts } from '../parts.ts'
 import { podsToPlace } from '../planning-snapshot.ts'
 import { Explained } from './explained.ts'
 import type { CapacityDeps } from './missing-capacity.ts'
-import { type StandingDeps, standingOf } from './standings.ts'
+import { type NotCreated, type StandingDeps, standingOf } from './standings.ts'
 import { WaitingStore } from './waiting-store.ts'
 
 export type FindingsDeps = StandingDeps & CapacityDeps & Pick<PlannerParts, 'client' | 'namespace' | 'log' | 'solver'>
@@ -35,7 +34,7 @@ export class Findings {
   readonly #now: () => number
   readonly #store = new WaitingStore()
   readonly #explained = new Explained()
-  readonly #overLimit = new Map<string, Pick<Explanation, 'finding' | 'remedies'>>()
+  readonly #notCreated = new Map<string, NotCreated>()
   #postponed: ReadonlySet<string> = new Set()
   #pause: Pause | undefined
   #found: WaitingPods = noWaitingPods
@@ -84,7 +83,7 @@ export class Findings {
       .flatMap((place) => place.pods)
       .concat(plan.newNodeClaims.flatMap((claim) => claim.pods))
     const isOver = new Set(placed.map(({ metadata }) => metadata.uid))
-    this.#overLimit.clear()
+    this.#notCreated.clear()
     this.#postponed = new Set((plan.postponed ?? []).map(({ metadata }) => metadata.uid))
     this.#explained.keep(plan.unschedulable, isOver, present)
     void this.#explained.ask(deps).then(() => this.#later(settleMs))
@@ -94,7 +93,16 @@ export class Findings {
   overLimit(nodePool: string, pods: readonly Pod[], message: string): void {
     const finding = shortened(message, mostText)
     const remedies = [`raise spec.limits of NodePool "${nodePool}": kubectl edit nodepool ${nodePool}`]
-    for (const { metadata } of pods) this.#overLimit.set(metadata.uid, { finding, remedies })
+    for (const { metadata } of pods)
+      this.#notCreated.set(metadata.uid, { state: 'unschedulable', cause: 'limits', finding, remedies })
+  }
+
+  /** Records pods whose planned NodeClaim was not created, since a webhook of the API server fails. */
+  webhookFailed(nodePool: string, pods: readonly Pod[], message: string): void {
+    const finding = shortened(`the NodeClaim of NodePool "${nodePool}" could not be created: ${message}`, mostText)
+    const remedies = ['make the webhook that the message names answer: they are planned again every 10 s']
+    for (const { metadata } of pods)
+      this.#notCreated.set(metadata.uid, { state: 'held', cause: 'refused', finding, remedies })
   }
 
   /** Records that the loop is paused, and writes it: nobody looks at pods until it is resumed. Never fails. */
@@ -151,7 +159,7 @@ export class Findings {
   #look(deps: FindingsDeps): WaitingPods {
     const findings = {
       unschedulable: this.#explained.byUid(deps),
-      overLimit: this.#overLimit,
+      notCreated: this.#notCreated,
       postponed: this.#postponed,
       pause: this.#pause,
     }

@@ -16,11 +16,14 @@ export type StandingDeps = RefusingDeps & Pick<PlannerParts, 'refusedClaims' | '
 /** What passes have found about pods, by UID. */
 export interface PassFindings {
   readonly unschedulable: ReadonlyMap<string, Explanation>
-  /** Pods for which a NodeClaim was planned that would have exceeded limits. */
-  readonly overLimit: ReadonlyMap<string, Pick<Explanation, 'finding' | 'remedies'>>
+  /** Pods whose planned NodeClaim was not created. */
+  readonly notCreated: ReadonlyMap<string, NotCreated>
   readonly postponed: ReadonlySet<string>
   readonly pause: Pause | undefined
 }
+
+/** Why a planned NodeClaim was not created: it would have exceeded limits, or a webhook fails. */
+export type NotCreated = Pick<Standing, 'state' | 'finding' | 'remedies'> & { readonly cause: 'limits' | 'refused' }
 
 type Found = Omit<Standing, 'pod' | 'likeness' | 'funnel'> & Partial<Pick<Standing, 'funnel'>>
 
@@ -120,8 +123,8 @@ function planned({ cache, nominations, now }: StandingDeps, { metadata, unschedu
 }
 
 function withoutPlace({ metadata: { uid } }: Pod, findings: PassFindings): Found | undefined {
-  const overLimit = findings.overLimit.get(uid)
-  if (overLimit !== undefined) return { state: 'unschedulable', cause: 'limits', ...overLimit }
+  const notCreated = findings.notCreated.get(uid)
+  if (notCreated !== undefined) return notCreated
   const unschedulable = findings.unschedulable.get(uid)
   if (unschedulable === undefined) return undefined
   const { cause, finding, funnel, remedies } = unschedulable
