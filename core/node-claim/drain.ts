@@ -13,6 +13,9 @@ import type { VolumeAttachment } from '../pods/related-objects.ts'
 /** A pod whose deletion is overdue for this time is held by a party that no longer responds: draining does not wait for it. */
 const stuckAfterMs = 60_000
 
+/** Shortest time that a pod has to end: without any the API server forgets it while it may still run. */
+const shortestGraceSeconds = 1
+
 /** Why a pod keeps its node. */
 export type HoldCause =
   /** It is deleted by force because its claim's time ends. */
@@ -75,16 +78,17 @@ function isStuck({ metadata }: Pod, now: number): boolean {
   return metadata.deletionTimestamp !== undefined && now > Date.parse(metadata.deletionTimestamp) + stuckAfterMs
 }
 
-/** Whether a pod must be deleted by force, since it would otherwise still exist at the deadline. */
+/** Whether a pod must be deleted by force, since it would otherwise still exist at the deadline. Not if another request would not end it sooner. */
 function isForceDue(pod: Pod, now: number, deadline: number | undefined): boolean {
   if (deadline === undefined) return false
   const { deletionTimestamp } = pod.metadata
-  if (deletionTimestamp !== undefined) return Date.parse(deletionTimestamp) > deadline
+  if (deletionTimestamp !== undefined)
+    return Date.parse(deletionTimestamp) > Math.max(deadline, now + shortestGraceSeconds * 1000)
   return now > deadline - pod.terminationGracePeriodSeconds * 1000
 }
 
 function graceLeft(now: number, deadline: number | undefined): number {
-  return Math.max(Math.floor(((deadline ?? now) - now) / 1000), 1)
+  return Math.max(Math.floor(((deadline ?? now) - now) / 1000), shortestGraceSeconds)
 }
 
 const critical = new Set(['system-cluster-critical', 'system-node-critical'])

@@ -76,6 +76,14 @@ describe('a claim with a terminationGracePeriod', () => {
     expect(Date.now()).toBeLessThan(Date.parse(at(95)))
   })
 
+  test('asks once for a pod whose kubelet is silent when that end has passed', async () => {
+    const { cluster, drain, registry } = world({ claim: graced(0), pods: [podJson('web', 'a')] })
+    cluster.podsTakeMs = Number.POSITIVE_INFINITY
+    expect(await ended(drain(), 200_000)).toEqual({ kind: 'drained', pods: 1 })
+    expect(cluster.attempts.filter((request) => request.endsWith('/pods/web'))).toHaveLength(1)
+    expect(await metricLines(registry, 'karpenter_pods_drained_total{reason="Forceful Termination"} 1')).toHaveLength(1)
+  })
+
   test('that is forced away ends with its drain: its deadline deletes no pod that a budget holds', async () => {
     const { cluster, drain } = world({
       claim: graced(100),
