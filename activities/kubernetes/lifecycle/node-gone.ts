@@ -16,9 +16,8 @@ import { setClaimConditions } from '../client/object-writes.ts'
 import { lockedPatch } from '../client/optimistic-write.ts'
 import { resourcePath } from '../client/resources.ts'
 import { updateObject } from '../client/status-writes.ts'
-import type { ClaimRef } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
-import { countDisruption, type DisruptionCountDeps, deleteClaim } from './claim-deletion.ts'
+import type { DisruptionCountDeps } from './claim-deletion.ts'
 import { claimNode, nodesOfVm, readNode } from './claim-nodes.ts'
 import { momentOf, type NodeHealthDeps } from './node-health.ts'
 
@@ -62,12 +61,8 @@ function goneText({ status: { nodeName = 'of the NodeClaim' } }: NodeClaim): str
   return `Node ${nodeName} is gone, or another one has its name; pods are planned elsewhere, and the NodeClaim ends with its VM unless the Node joins again`
 }
 
-/** Deletes a claim whose Node has been gone for too long. What is not proved now, or is too much at once, is reported and looked at again. */
-export async function endWithoutNode(
-  deps: NodeGoneDeps,
-  ref: ClaimRef,
-  claim: NodeClaim,
-): Promise<{ readonly kind: 'terminate' } | Steady> {
+/** Returns whether a claim ends whose Node has been gone for too long. What is not proved now, or is too much at once, is reported and looked at again. */
+export async function mayEndWithoutNode(deps: NodeGoneDeps, claim: NodeClaim): Promise<'delete' | Steady> {
   if (!(await isProvedGone(deps, claim))) {
     const why = `an object Node ${claim.status.nodeName} is there that is not proven to be the NodeClaim's; if it is of no use: kubectl delete node ${claim.status.nodeName}`
     return withheld(deps, claim, { untilMs: nextLook(claim, deps.now()), why })
@@ -86,14 +81,17 @@ export async function endWithoutNode(
     const why = `${ended} NodeClaims of the NodePool ended without a Node in ${limitsOf(deps).windowMs / 60_000} minutes, and no more than ${most} may; find out who deletes Nodes, then delete the NodeClaim, or wait until ${timeText(untilMs)}`
     return withheld(deps, claim, { untilMs, why })
   }
-  const since = conditionOf(claim.status.conditions, nodeGone)?.lastTransitionTime
-  const message = `Node ${claim.status.nodeName} has been gone since ${since}: the NodeClaim ends with its VM. No drain was possible: pods that still run there end with the VM`
-  if (await deleteClaim(deps, ref)) {
-    deps.log.warn({ nodeClaim: ref.name, node: claim.status.nodeName, since }, 'deleting nodeclaim without node')
-    deps.events.record({ about: subject(claim), reason: nodeGone, message, values: [ref.uid, 'ends'] })
-    countDisruption(deps, claim, 'node_gone')
-  }
-  return { kind: 'terminate' }
+  return 'delete'
+}
+
+/** Says that a claim ends without its Node, and with it what still runs there. */
+export function reportEndWithoutNode(deps: NodeGoneDeps, claim: NodeClaim): void {
+  const { name, uid } = claim.metadata
+  const { conditions, nodeName: node } = claim.status
+  const since = conditionOf(conditions, nodeGone)?.lastTransitionTime
+  const message = `Node ${node} has been gone since ${since}: the NodeClaim ends with its VM. No drain was possible: pods that still run there end with the VM`
+  deps.log.warn({ nodeClaim: name, node, since }, 'deleting nodeclaim without node')
+  deps.events.record({ about: subject(claim), reason: nodeGone, message, values: [uid, 'ends'] })
 }
 
 /** A Node that stays in doubt for days must not fill its lifecycle's history. */

@@ -11,6 +11,7 @@ import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
 import { activityScope, pauseFor } from '../../activity-context.ts'
 import { updateClaim } from '../client/object-writes.ts'
+import { lockedPatch } from '../client/optimistic-write.ts'
 import type { ClaimRef } from '../contract.ts'
 import { earlierStamp } from '../draining/termination-stamp.ts'
 import { subject } from '../event-recorder.ts'
@@ -108,6 +109,27 @@ export async function prepareRepair(
     values: [ref.uid],
   })
   return 'delete'
+}
+
+/**
+ * Returns a claim that is to live without what its interruption or repair wrote on it before the DELETE that did not come: a crash was between them, or a
+ * hold. The next drain would go by that time, whatever budgets say, and who reads why the claim goes by that cause. Undefined: it is gone.
+ */
+export async function withoutEnd(deps: NodeHealthDeps, claim: NodeClaim): Promise<NodeClaim | undefined> {
+  if (endMarks(claim) === undefined) return claim
+  return updateClaim(deps, claim.metadata, (current) => {
+    const marks = endMarks(current)
+    return marks && lockedPatch({ metadata: { annotations: marks } }, current.metadata)
+  })
+}
+
+/** A command fixes the end of its node's pods as well, and takes it back itself. */
+function endMarks({ metadata }: NodeClaim): Readonly<Record<string, null>> | undefined {
+  const { annotations: own, deletionTimestamp } = metadata
+  const isMarked = [annotations.interrupted, annotations.repairedFor].some((key) => own[key] !== undefined)
+  if (!isMarked || deletionTimestamp !== undefined || own[annotations.disruptionCommand] !== undefined) return undefined
+  const all = [annotations.interrupted, annotations.repairedFor, annotations.terminationTimestamp]
+  return Object.fromEntries(all.filter((key) => own[key] !== undefined).map((key) => [key, null]))
 }
 
 function blocked(deps: NodeHealthDeps, claim: NodeClaim, node: Node): Steady {

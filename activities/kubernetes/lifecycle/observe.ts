@@ -8,7 +8,7 @@ import { repairText } from '../../../core/node-claim/node-health.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
 import { labels, terminationFinalizer } from '../../../core/requirements/labels.ts'
 import { activityScope } from '../../activity-context.ts'
-import { liveClaim, liveUnlessDeleting, setClaimConditions, updateClaim } from '../client/object-writes.ts'
+import { cachedClaim, liveClaim, liveUnlessDeleting, setClaimConditions, updateClaim } from '../client/object-writes.ts'
 import type { ClaimRef, GiveUpOutcome, GiveUpReason, KubernetesActivities, NextStep, Observation } from '../contract.ts'
 import { subject } from '../event-recorder.ts'
 import type { NodePoolHealthDeps } from '../node-pools/node-pool-health.ts'
@@ -17,9 +17,9 @@ import type { Parts, WriteDeps } from '../parts.ts'
 import { countDisruption, deleteClaim } from './claim-deletion.ts'
 import { claimNode, claimNodes, readNode } from './claim-nodes.ts'
 import type { NodeGoneDeps } from './node-gone.ts'
-import { endWithoutNode, limitsOf, withNode } from './node-gone.ts'
+import { limitsOf, mayEndWithoutNode, reportEndWithoutNode, withNode } from './node-gone.ts'
 import type { NodeHealthDeps } from './node-health.ts'
-import { announceInterruption, momentOf, prepareRepair } from './node-health.ts'
+import { announceInterruption, momentOf, prepareRepair, withoutEnd } from './node-health.ts'
 import type { NodeRequestsDeps } from './node-requests.ts'
 import { reportRetry } from './node-requests.ts'
 
@@ -76,17 +76,19 @@ function deathBy(step: LifecycleStep, claim: NodeClaim): Death {
 /** Carries out a step that deletes the claim, and returns what is left for its lifecycle to do. */
 async function acted(
   deps: ObserveDeps,
-  { ref, claim }: { readonly ref: ClaimRef; readonly claim: NodeClaim | undefined },
+  { ref, claim: seen }: { readonly ref: ClaimRef; readonly claim: NodeClaim | undefined },
   step: LifecycleStep,
 ): Promise<NextStep> {
+  if (step.kind === 'interrupt' || step.kind === 'repair')
+    return seen === undefined ? { kind: 'finished' } : endedByNode(deps, ref, seen)
+  const claim = seen && (await withoutEnd(deps, seen))
   switch (step.kind) {
     case 'expire':
-      return claim === undefined ? { kind: 'finished' } : endExpired(deps, ref, claim)
-    case 'interrupt':
-    case 'repair':
-      return claim === undefined ? { kind: 'finished' } : endedByNode(deps, ref, claim)
+      return claim === undefined
+        ? { kind: 'finished' }
+        : end(deps, claim, () => countDisruption(deps, claim, 'expired'))
     case 'endWithoutNode':
-      return claim === undefined ? { kind: 'finished' } : endWithoutNode(deps, ref, claim)
+      return claim === undefined ? { kind: 'finished' } : endedWithoutNode(deps, claim)
     case 'launch':
     case 'steady':
       return step
@@ -95,25 +97,33 @@ async function acted(
   }
 }
 
-/** Deletes a claim that has expired, unless its expiry is delayed while the DELETE is on its way. */
-async function endExpired(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Promise<NextStep> {
-  let otherwise: Promise<NextStep> | undefined
-  const mayGo = async (live: NodeClaim) => {
-    const view = { node: claimNode(deps, live), rules: deps.nodeRules, nodeGone: limitsOf(deps) }
-    const step = nextStep(live, { uid: ref.uid, ...momentOf(deps) }, view)
-    if (step.kind === 'expire') return true
-    otherwise = acted(deps, { ref, claim: live }, step)
-    return false
+/**
+ * Deletes a claim as it was judged; `deleted` is called if this call did it. One that has changed while the DELETE was on its way is judged again: it may
+ * be held by then, or its Node be back.
+ */
+async function end(deps: ObserveDeps, claim: NodeClaim, deleted: () => void): Promise<NextStep> {
+  const { name, uid } = claim.metadata
+  let changed: NodeClaim | undefined
+  const mayGo = (live: NodeClaim) => {
+    changed = live
+    return Promise.resolve(false)
   }
-  if (await deleteClaim(deps, ref, { claim, mayGo })) countDisruption(deps, claim, 'expired')
-  return otherwise ?? { kind: 'terminate' }
+  if (await deleteClaim(deps, { name, uid }, { claim, mayGo })) deleted()
+  return changed === undefined ? { kind: 'terminate' } : judgedAgain(deps, changed)
+}
+
+async function judgedAgain(deps: ObserveDeps, claim: NodeClaim): Promise<NextStep> {
+  const { name, uid } = claim.metadata
+  const view = { node: await readNode(deps, claim), rules: deps.nodeRules, nodeGone: limitsOf(deps) }
+  return acted(deps, { ref: { name, uid }, claim }, nextStep(claim, { uid, ...momentOf(deps) }, view))
 }
 
 /** Deletes a claim because of its Node's conditions, if the Node still has them when it is read past the cache. */
 async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): Promise<NextStep> {
   const node = await readNode(deps, claim)
-  const at = { uid: ref.uid, ...momentOf(deps) }
-  const step = nextStep(claim, at, { node, rules: deps.nodeRules, nodeGone: limitsOf(deps) })
+  const view = { node, rules: deps.nodeRules, nodeGone: limitsOf(deps) }
+  const due = (of: NodeClaim) => nextStep(of, { uid: ref.uid, ...momentOf(deps) }, view)
+  const step = due(claim)
   if (node === undefined || (step.kind !== 'interrupt' && step.kind !== 'repair'))
     return acted(deps, { ref, claim }, step)
   if (step.kind === 'interrupt') {
@@ -123,14 +133,30 @@ async function endedByNode(deps: ObserveDeps, ref: ClaimRef, claim: NodeClaim): 
     await deps.cache.connected(activityScope().signal)
     const verdict = await prepareRepair(deps, ref, { claim, node, repair: step.repair })
     if (verdict !== 'delete') {
-      const otherwise = nextStep(claim, { ...at, now: deps.now() }, { node, rules: { ...deps.nodeRules, repairs: [] } })
-      return otherwise.kind === 'steady' ? verdict : acted(deps, { ref, claim }, otherwise)
+      const rules = { ...deps.nodeRules, repairs: [] }
+      const otherwise = nextStep(claim, { uid: ref.uid, ...momentOf(deps) }, { node, rules })
+      const next = await acted(deps, { ref, claim }, otherwise)
+      return next.kind === 'steady' ? verdict : next
     }
   }
-  if (!(await deleteClaim(deps, ref))) return { kind: 'terminate' }
-  countDisruption(deps, claim, step.kind === 'interrupt' ? 'interrupted' : 'unhealthy')
-  if (step.kind === 'repair') deps.lifecycleMetrics.repaired(claim, { condition: step.repair.type, boundMs: 0 })
-  return { kind: 'terminate' }
+  // What was written on it just now came with what others had written before: a hold, for one.
+  const written = cachedClaim(deps, ref) ?? claim
+  const still = due(written)
+  if (still.kind !== step.kind) return acted(deps, { ref, claim: written }, still)
+  return end(deps, written, () => {
+    countDisruption(deps, claim, step.kind === 'interrupt' ? 'interrupted' : 'unhealthy')
+    if (step.kind === 'repair') deps.lifecycleMetrics.repaired(claim, { condition: step.repair.type, boundMs: 0 })
+  })
+}
+
+/** Deletes a claim whose Node has been gone for too long, where that is proved and not too much at once. */
+async function endedWithoutNode(deps: ObserveDeps, claim: NodeClaim): Promise<NextStep> {
+  const verdict = await mayEndWithoutNode(deps, claim)
+  if (verdict !== 'delete') return verdict
+  return end(deps, claim, () => {
+    reportEndWithoutNode(deps, claim)
+    countDisruption(deps, claim, 'node_gone')
+  })
 }
 
 /** Sets the finalizer of a claim that no planner made; deletes a claim one of whose Nodes is being deleted. */
@@ -189,22 +215,42 @@ export async function giveUp(
 ): Promise<GiveUpOutcome> {
   const claim = await liveClaim(deps, ref)
   if (claim === undefined) return { kind: 'ended' }
-  if (isTrue(claim.status.conditions, 'Registered')) return { kind: 'kept' }
-  if (reason === 'launch_timeout' && (await hasVm(deps, claim))) return { kind: 'kept' }
+  if (await isKept(deps, claim, reason)) return { kind: 'kept' }
   deps.events.record({
     about: subject(claim),
     reason: eventReasons[reason],
     message: `NodeClaim ${ref.name} event: ${message}`,
   })
   deps.log.warn({ nodeClaim: ref.name, reason, why: message }, 'gave up nodeclaim')
-  // The planner reads it there, and reports it on the pods that it planned onto the claim.
-  if (reason === 'insufficient_capacity' && !isTrue(claim.status.conditions, 'Launched'))
-    await setClaimConditions(deps, ref, () => ({
-      conditions: [{ type: 'Launched', status: 'Unknown', reason: outOfCapacity, message: message.slice(0, 1024) }],
-    }))
+  const judged = reason === 'insufficient_capacity' ? await withoutCapacity(deps, ref, message) : claim
+  if (judged === undefined) return { kind: 'ended' }
+  if (judged !== claim && (await isKept(deps, judged, reason))) return { kind: 'kept' }
   if (reason === 'launch_timeout' || reason === 'registration_timeout') await recordRegistration(deps, claim, false)
-  if (await deleteClaim(deps, ref)) countDisruption(deps, claim, reason)
-  return { kind: 'ended' }
+  let kept = false
+  const mayGo = async (live: NodeClaim) => {
+    kept = await isKept(deps, live, reason)
+    return !kept
+  }
+  if (await deleteClaim(deps, ref, { claim: judged, mayGo })) countDisruption(deps, claim, reason)
+  return { kind: kept ? 'kept' : 'ended' }
+}
+
+/** Says on a claim why no VM was made. The planner reads it there, and reports it on the pods that it planned onto the claim. */
+function withoutCapacity(deps: ObserveDeps, ref: ClaimRef, message: string): Promise<NodeClaim | undefined> {
+  return setClaimConditions(deps, ref, ({ status }) =>
+    isTrue(status.conditions, 'Launched')
+      ? undefined
+      : {
+          conditions: [{ type: 'Launched', status: 'Unknown', reason: outOfCapacity, message: message.slice(0, 1024) }],
+        },
+  )
+}
+
+/** Nodes are registered while Temporal is away, too. */
+async function isKept(deps: ObserveDeps, claim: NodeClaim, reason: GiveUpReason): Promise<boolean> {
+  if (isTrue(claim.status.conditions, 'Registered')) return true
+  if (reason === 'registration_timeout') return (await readNode(deps, claim)) !== undefined
+  return reason === 'launch_timeout' && hasVm(deps, claim)
 }
 
 /**
