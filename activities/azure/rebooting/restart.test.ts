@@ -116,6 +116,25 @@ describe('the restart of a VM', () => {
     expect(restarts()).toBe(0)
   })
 
+  const hold = { 'joiner.sh/hold-until': 'released' }
+
+  test('is not asked for while the claim is held', async () => {
+    const { restart, restarts } = start(rebooting({ annotations: hold }))
+    expect(await restart()).toEqual({ kind: 'over' })
+    expect(restarts()).toBe(0)
+  })
+
+  test('is not asked for when the claim is held just before it is recorded', async () => {
+    const { cluster, restart, restarts } = start(rebooting())
+    const stop = cluster.intercept(({ verb, path }) => {
+      if (verb !== 'patch' || !path.endsWith('/nodeclaims/a')) return
+      stop()
+      cluster.edit('nodeclaims', 'a', { metadata: { annotations: hold } })
+    })
+    expect(await restart()).toEqual({ kind: 'over' })
+    expect(restarts()).toBe(0)
+  })
+
   test.each<[string, Parameters<typeof world>[1], string]>([
     ['is gone', 'noVm', 'VM aks-a is gone'],
     ['belongs to others', { owner: 'them' }, 'VM aks-a has no tag'],

@@ -1,9 +1,9 @@
 import type { VirtualMachine } from '@azure/arm-compute'
-import { isRestartAsked, restartRecord } from '../../../core/node-repair/reboot.ts'
+import { isCalledOff, isRecorded, isRestartAsked, restartRecord } from '../../../core/node-repair/reboot.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
-import { annotations } from '../../../core/requirements/labels.ts'
 import { pauseFor } from '../../activity-context.ts'
 import { liveClaim, setClaimConditions, updateClaim } from '../../kubernetes/client/object-writes.ts'
+import { lockedPatch } from '../../kubernetes/client/optimistic-write.ts'
 import type { ClaimRef, PreparedReboot } from '../../kubernetes/contract.ts'
 import { readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import type { NodeHealthDeps } from '../../kubernetes/lifecycle/node-health.ts'
@@ -25,6 +25,7 @@ export async function restartInstance(deps: RestartDeps, ref: ClaimRef, signal: 
   const reboot = openReboot(deps, claim, ref.uid)
   if (claim === undefined || reboot === undefined) return { kind: 'over' }
   if (reboot.phase === 'issued') return { kind: 'issued' }
+  if (isCalledOff(claim, deps.now())) return { kind: 'over' }
   const failed = (message: string): PreparedReboot => ({ kind: 'failed', result: 'provider_error', message })
   const found = await findClaimVm(deps, ref.name, claimIdentity(claim))
   if (found.kind !== 'own') return failed(`VM ${vmName(ref.name)} ${found.kind === 'none' ? 'is gone' : found.why}`)
@@ -39,9 +40,11 @@ export async function restartInstance(deps: RestartDeps, ref: ClaimRef, signal: 
   if (isRestartAsked(claim, seen)) return issued(deps, claim)
   const recorded = await updateClaim(deps, ref, (current) => {
     if (current.metadata.deletionTimestamp !== undefined || isRecorded(current)) return undefined
-    return { metadata: { annotations: restartRecord(current, { bootId, seen, now: deps.now() }) } }
+    if (isCalledOff(current, deps.now())) return undefined
+    const record = restartRecord(current, { bootId, seen, now: deps.now() })
+    return lockedPatch({ metadata: { annotations: record } }, current.metadata)
   })
-  // A claim that is being deleted has no record: its pods still have their grace periods.
+  // A claim that is being deleted has no record: its pods still have their grace periods. Nor has one that is held by then.
   if (recorded === undefined || !isRecorded(recorded) || recorded.metadata.deletionTimestamp !== undefined)
     return { kind: 'over' }
   // An attempt that was given up by now leaves the request to its successor.
@@ -49,10 +52,6 @@ export async function restartInstance(deps: RestartDeps, ref: ClaimRef, signal: 
   const { virtualMachines } = deps.azure.compute
   await heardOut(virtualMachines.restart(deps.config.nodeResourceGroup, vmName(ref.name)).submitted())
   return issued(deps, claim)
-}
-
-function isRecorded({ metadata }: NodeClaim): boolean {
-  return metadata.annotations[annotations.rebootRequest] !== undefined
 }
 
 /** Waits until nothing is going on with a VM. Returns when the last thing was; undefined when the VM is gone. */

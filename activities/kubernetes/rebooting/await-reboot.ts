@@ -1,4 +1,5 @@
-import { conditionOf } from '../../../core/conditions.ts'
+import { conditionOf, isTrue } from '../../../core/conditions.ts'
+import { holdOf } from '../../../core/node-claim/hold.ts'
 import { limits as usualLimits } from '../../../core/node-claim/limits.ts'
 import { isReady } from '../../../core/node-claim/registration.ts'
 import {
@@ -9,10 +10,11 @@ import {
   recoveryDeadline,
 } from '../../../core/node-repair/reboot.ts'
 import type { Node, NodeClaim } from '../../../core/objects.ts'
-import { labels, taintKeys } from '../../../core/requirements/labels.ts'
+import { annotations, labels, taintKeys } from '../../../core/requirements/labels.ts'
 import { limitText } from '../../../core/values/time.ts'
 import { claimTopic, nodeTopic } from '../cache/change-feed.ts'
 import { liveClaim, setClaimConditions, updateClaim, updateNode } from '../client/object-writes.ts'
+import { lockedPatch } from '../client/optimistic-write.ts'
 import type { ClaimRef, RebootInput, RebootOutcome } from '../contract.ts'
 import { boundTermination } from '../draining/termination-stamp.ts'
 import { subject } from '../event-recorder.ts'
@@ -20,13 +22,16 @@ import { countDisruption, type DisruptionCountDeps, deleteClaim } from '../lifec
 import { claimNode, readNode } from '../lifecycle/claim-nodes.ts'
 import type { NodeHealthDeps } from '../lifecycle/node-health.ts'
 import type { Parts } from '../parts.ts'
-import { openReboot } from './prepare-reboot.ts'
+import { openReboot, untaint } from './prepare-reboot.ts'
 
 export type AwaitRebootDeps = NodeHealthDeps & DisruptionCountDeps & Pick<Parts, 'lifecycleMetrics'>
 
 const pollMs = 15_000
 
-/** Waits until the VM has booted and its Node is ready, and gives the Node back. Its initialization runs again after that. */
+/**
+ * Waits until the VM has booted and its Node is ready, and gives the Node back. Its initialization runs again after that. A reboot fails when its time is
+ * over, but not while the claim is held.
+ */
 export async function awaitReboot(
   deps: AwaitRebootDeps,
   { claim: ref, limits = usualLimits.reboot }: RebootInput,
@@ -43,14 +48,15 @@ export async function awaitReboot(
       if (isReady(node)) return succeed(deps, claim)
     }
     const leftMs = recoveryDeadline(claim, rebootedSince(claim, reboot, deps.now()), limits) - deps.now()
-    if (leftMs <= 0)
+    const isHeld = holdOf(claim, deps.now()) !== undefined
+    if (leftMs <= 0 && !isHeld)
       return {
         kind: 'failed',
         result: 'recovery_timeout',
         message: `the Node was not ready ${limitText(limits.recoveryMs)} after the restart`,
       }
     const topics = [claimTopic(ref.name), ...(node === undefined ? [] : [nodeTopic(node.metadata.name)])]
-    await deps.cache.changeOf(topics, { ms: Math.min(pollMs, leftMs), concerns: () => true }, signal)
+    await deps.cache.changeOf(topics, { ms: isHeld ? pollMs : Math.min(pollMs, leftMs), concerns: () => true }, signal)
   }
 }
 
@@ -61,7 +67,8 @@ function hasBooted({ bootId }: Node, before: string | undefined): boolean {
 /** Until its initialization has run again, the node counts as starting. */
 async function resetInitialization(deps: AwaitRebootDeps, claim: NodeClaim): Promise<void> {
   await setClaimConditions(deps, claim.metadata, ({ status }) =>
-    conditionOf(status.conditions, 'Initialized')?.reason === 'Rebooting'
+    // An attempt that stood still finds the reboot over, and the node initialized.
+    !isTrue(status.conditions, 'Rebooting') || conditionOf(status.conditions, 'Initialized')?.reason === 'Rebooting'
       ? undefined
       : {
           conditions: [{ type: 'Initialized', status: 'Unknown', reason: 'Rebooting', message: 'node is rebooting' }],
@@ -86,14 +93,6 @@ async function observeBoot(deps: AwaitRebootDeps, claim: NodeClaim, node: Node):
     message: 'New boot observed (bootID changed); awaiting node readiness',
     values: [claim.metadata.uid, node.bootId ?? ''],
   })
-}
-
-async function untaint(deps: AwaitRebootDeps, node: string): Promise<void> {
-  await updateNode(deps, node, ({ taints }) =>
-    taints.some(({ key }) => key === taintKeys.rebooting)
-      ? { spec: { taints: taints.filter(({ key }) => key !== taintKeys.rebooting) } }
-      : undefined,
-  )
 }
 
 /** Writes the end of a reboot. The condition goes last: an attempt that is cut off before leaves the reboot open. */
@@ -126,7 +125,10 @@ function measure(deps: AwaitRebootDeps, claim: NodeClaim, result: RebootFailure 
   })
 }
 
-/** Ends the claim of a node whose reboot failed: its pods get what was left of their time, and a replacement is planned for them. */
+/**
+ * Ends the claim of a node whose reboot failed: its pods get what was left of their time, and a replacement is planned for them. A claim that is held by
+ * then, or whose Node is back, stays as it is: its lifecycle looks at its reboot again.
+ */
 export async function endReboot(
   deps: AwaitRebootDeps,
   ref: ClaimRef,
@@ -134,18 +136,39 @@ export async function endReboot(
 ): Promise<void> {
   const claim = await liveClaim(deps, ref)
   const reboot = claim && rebootOf(claim)
-  if (claim === undefined || reboot === undefined) return
+  if (claim === undefined || reboot === undefined || !(await hasFailed(deps, claim))) return
   const node = claimNode(deps, claim)
   if (node !== undefined) await untaint(deps, node.metadata.name)
-  if (typeof reboot.bound === 'number') await boundTermination(deps, ref, deps.now() + reboot.bound)
+  const bound = typeof reboot.bound === 'number' ? await boundTermination(deps, ref, deps.now() + reboot.bound) : claim
+  if (bound === undefined) return
+  const mayGo = (live: NodeClaim) => hasFailed(deps, live)
+  if ((bound !== claim && !(await mayGo(bound))) || !(await deleteClaim(deps, ref, { claim: bound, mayGo })))
+    return withoutBound(deps, ref)
+  countDisruption(deps, claim, 'unhealthy')
+  measure(deps, claim, result)
   const text = `reboot failed: ${message}`
   deps.events.record({ about: subject(claim), reason: 'RebootFailed', message: text, values: [ref.uid, result] })
   deps.log.warn({ nodeClaim: ref.name, result, why: message }, 'failed to reboot node')
-  if (await deleteClaim(deps, ref)) {
-    countDisruption(deps, claim, 'unhealthy')
-    measure(deps, claim, result)
-  }
   await setClaimConditions(deps, ref, () => ({
     conditions: [{ type: 'Rebooting', status: 'False', reason: 'RebootFailed', message: text }],
   }))
+}
+
+/** Whether a reboot is open that nothing keeps from its failure. */
+async function hasFailed(deps: AwaitRebootDeps, claim: NodeClaim): Promise<boolean> {
+  const reboot = rebootOf(claim)
+  if (reboot === undefined || holdOf(claim, deps.now()) !== undefined) return false
+  const node = await readNode(deps, claim)
+  const isBack =
+    node !== undefined && reboot.preBootId !== undefined && hasBooted(node, reboot.preBootId) && isReady(node)
+  return !isBack
+}
+
+/** Takes the end of its pods back from a claim that stays: a later drain would go by it. */
+async function withoutBound(deps: AwaitRebootDeps, ref: ClaimRef): Promise<void> {
+  await updateClaim(deps, ref, ({ metadata }) =>
+    metadata.deletionTimestamp === undefined && metadata.annotations[annotations.terminationTimestamp] !== undefined
+      ? lockedPatch({ metadata: { annotations: { [annotations.terminationTimestamp]: null } } }, metadata)
+      : undefined,
+  )
 }

@@ -1,31 +1,42 @@
 import { drainPlan } from '../../../core/node-claim/drain.ts'
+import { type Hold, holdOf, holdText } from '../../../core/node-claim/hold.ts'
 import { nextStep } from '../../../core/node-claim/lifecycle.ts'
-import { drainTimes, issueDeadline, type Reboot, rebootOf } from '../../../core/node-repair/reboot.ts'
+import {
+  drainTimes,
+  isCalledOff,
+  isRecorded,
+  issueDeadline,
+  type Reboot,
+  rebootOf,
+} from '../../../core/node-repair/reboot.ts'
 import type { Node, NodeClaim, Taint } from '../../../core/objects.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
 import { budgetsTopic, claimTopic, nodeTopic } from '../cache/change-feed.ts'
-import { liveClaim, updateNode } from '../client/object-writes.ts'
+import { liveClaim, setClaimConditions, updateNode } from '../client/object-writes.ts'
 import type { PreparedReboot, RebootInput } from '../contract.ts'
 import { Evictions, type EvictionsDeps } from '../draining/evictions.ts'
 import { claimNode, readNode } from '../lifecycle/claim-nodes.ts'
 import { livePodsOn } from '../lifecycle/live-pods.ts'
 import { momentOf, type NodeHealthDeps } from '../lifecycle/node-health.ts'
+import type { WriteDeps } from '../parts.ts'
 
 export interface PrepareRebootDeps extends NodeHealthDeps, EvictionsDeps {}
 
 const rebootingTaint: Taint = { key: taintKeys.rebooting, effect: 'NoSchedule' }
 const pollMs = 1000
 
-/** Returns the reboot of a claim while its lifecycle has nothing more urgent to do, such as ending it. */
+/** Returns the reboot of a claim while its lifecycle has nothing more urgent to do, such as ending it. A Node that is being deleted ends its claim. */
 export function openReboot(deps: NodeHealthDeps, claim: NodeClaim | undefined, uid: string): Reboot | undefined {
   if (claim === undefined) return undefined
   const view = { node: claimNode(deps, claim), rules: deps.nodeRules }
+  if (view.node?.metadata.deletionTimestamp !== undefined) return undefined
   return nextStep(claim, { uid, ...momentOf(deps) }, view).kind === 'reboot' ? rebootOf(claim) : undefined
 }
 
 /**
  * Takes a Node out of service for its reboot: taint, then evictions tier by tier. Pods that are still there when their time is over stay, and
- * reboot with their node. Run again, it goes on from the cluster's state. While the own clock is wrong it waits.
+ * reboot with their node. Run again, it goes on from the cluster's state. While the own clock is wrong it waits. A hold calls the reboot off; where the
+ * restart may have been asked for it only keeps the claim from its end.
  */
 export async function prepareReboot(
   deps: PrepareRebootDeps,
@@ -37,7 +48,9 @@ export async function prepareReboot(
     const claim = await liveClaim(deps, ref)
     const reboot = openReboot(deps, claim, ref.uid)
     if (claim === undefined || reboot === undefined) return { kind: 'over' }
-    if (reboot.phase === 'issued') return { kind: 'issued' }
+    const hold = holdOf(claim, deps.now())
+    if (reboot.phase === 'issued' || (hold !== undefined && isRecorded(claim))) return { kind: 'issued' }
+    if (hold !== undefined) return callOff(deps, claim, hold)
     const isWithheld = deps.serverTime.isOwnWrong()
     const outcome = isWithheld ? undefined : await advance(deps, { claim, reboot, evictions, limits })
     if (outcome !== undefined) return outcome
@@ -46,6 +59,23 @@ export async function prepareReboot(
     const budgets = evictions.refusingNamespaces().map(budgetsTopic)
     await deps.cache.changeOf([...topics, ...budgets], { ms: pollMs, concerns: () => true }, signal)
   }
+}
+
+/** Gives a Node back whose claim is held before its VM restarts. The condition goes last: an attempt that is cut off before leaves the reboot open. */
+async function callOff(deps: PrepareRebootDeps, claim: NodeClaim, hold: Hold): Promise<PreparedReboot> {
+  const node = claimNode(deps, claim)
+  if (node !== undefined) await untaint(deps, node.metadata.name)
+  const message = `the NodeClaim is ${holdText(hold)}`.slice(0, 1024)
+  await setClaimConditions(deps, claim.metadata, (current) =>
+    rebootOf(current) !== undefined && isCalledOff(current, deps.now())
+      ? {
+          conditions: [{ type: 'Rebooting', status: 'False', reason: 'RebootCalledOff', message }],
+          clear: ['DisruptionReason'],
+        }
+      : undefined,
+  )
+  deps.log.info({ nodeClaim: claim.metadata.name, why: message }, 'called reboot off')
+  return { kind: 'over' }
 }
 
 interface Preparing {
@@ -79,6 +109,14 @@ async function taint(deps: PrepareRebootDeps, node: Node): Promise<void> {
     taints.some(({ key }) => key === taintKeys.rebooting)
       ? undefined
       : { spec: { taints: [...taints, rebootingTaint] } },
+  )
+}
+
+export async function untaint(deps: WriteDeps, node: string): Promise<void> {
+  await updateNode(deps, node, ({ taints }) =>
+    taints.some(({ key }) => key === taintKeys.rebooting)
+      ? { spec: { taints: taints.filter(({ key }) => key !== taintKeys.rebooting) } }
+      : undefined,
   )
 }
 

@@ -50,6 +50,16 @@ function start({
     of: (type: string) => cluster.object('nodeclaims', 'a')?.status.conditions.find((one) => one.type === type),
     claim: () => cluster.object('nodeclaims', 'a')?.metadata,
     node: () => cluster.object('nodes', 'aks-a'),
+    holds: (until = 'released') =>
+      cluster.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/hold-until': until } } }),
+    /** Does something just before the first request of this kind for the claim takes effect. */
+    before: (verb: 'patch' | 'delete', does: () => void) => {
+      const stop = cluster.intercept((request) => {
+        if (request.verb !== verb || !request.path.includes('/nodeclaims/a')) return
+        stop()
+        does()
+      })
+    },
     boots: (bootID: string) => cluster.edit('nodes', 'aks-a', { status: { nodeInfo: { bootID } } }),
   }
 }
@@ -111,6 +121,41 @@ describe('before a reboot', () => {
     expect(await ended(start(change).prepare(), 320_000)).toEqual(outcome)
   })
 
+  test('a hold calls it off: the Node is given back', async () => {
+    const { cluster, prepare, node, of, holds } = start()
+    cluster.put('pods', podJson('web', 'a', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } }))
+    const work = prepare()
+    await pass(7000)
+    expect(node()?.spec.taints).toEqual([taint])
+    holds()
+    expect(await ended(work)).toEqual({ kind: 'over' })
+    expect(node()?.spec.taints).toEqual([])
+    expect(of('Rebooting')).toMatchObject({
+      status: 'False',
+      reason: 'RebootCalledOff',
+      message: 'the NodeClaim is held until released, no reason given',
+    })
+    expect(of('DisruptionReason')).toBeUndefined()
+    expect(cluster.names('pods')).toEqual(['web'])
+  })
+
+  test('a hold does not call off what Azure may have begun', async () => {
+    const { cluster, prepare, of, holds } = start({ preBootId: 'one' })
+    cluster.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/reboot-request': at(0) } } })
+    holds()
+    expect(await ended(prepare())).toEqual({ kind: 'issued' })
+    expect(of('Rebooting')).toMatchObject({ status: 'True' })
+  })
+
+  test('it ends when the Node is deleted, which ends the claim', async () => {
+    const { cluster, prepare } = start()
+    cluster.put('pods', podJson('web', 'a', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } }))
+    const work = prepare()
+    await pass(7000)
+    cluster.edit('nodes', 'aks-a', { metadata: { deletionTimestamp: at(7) } })
+    expect(await ended(work)).toEqual({ kind: 'over' })
+  })
+
   test('it ends when the claim is deleted', async () => {
     const { cluster, prepare } = start()
     cluster.put('pods', podJson('web', 'a', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } }))
@@ -157,6 +202,45 @@ describe('after a restart', () => {
     const { awaits } = start(issued)
     expect(await ended(awaits(), 21 * 60_000, 5000)).toMatchObject({ kind: 'failed', result: 'recovery_timeout' })
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(at(1200)))
+  })
+
+  test('it does not fail while the claim is held', async () => {
+    const { awaits, holds, of } = start(issued)
+    holds(at(1800))
+    expect(await ended(awaits(), 31 * 60_000, 5000)).toMatchObject({ kind: 'failed', result: 'recovery_timeout' })
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(at(1800)))
+    expect(of('Rebooting')).toMatchObject({ status: 'True' })
+  })
+
+  test('an attempt that stood still leaves a Node that was initialized since', async () => {
+    const { cluster, awaits, before, of } = start(issued)
+    const rebooted = [condition('Initialized'), condition('Rebooting', 'False', 1, 'RebootSucceeded')]
+    before('patch', () => cluster.edit('nodeclaims', 'a', { status: { conditions: rebooted } }))
+    const work = awaits()
+    await pass(20_000)
+    expect(await ended(work)).toEqual({ kind: 'over' })
+    expect(of('Initialized')).toMatchObject({ status: 'True' })
+  })
+
+  test.each<[string, (known: ReturnType<typeof start>) => void]>([
+    ['that is held by then', ({ holds }) => holds()],
+    [
+      'whose Node is back by then',
+      ({ cluster, boots }) => {
+        boots('two')
+        cluster.edit('nodeclaims', 'a', { metadata: { labels: { other: 'x' } } })
+      },
+    ],
+  ])('a failure does not delete a claim %s, and leaves no end of its pods', async (_, change) => {
+    for (const verb of ['patch', 'delete'] as const) {
+      const known = start(issued)
+      known.before(verb, () => change(known))
+      await ended(known.fails())
+      expect(known.claim()?.deletionTimestamp).toBeUndefined()
+      expect(known.claim()?.annotations).not.toHaveProperty(['karpenter.sh/nodeclaim-termination-timestamp'])
+      expect(known.of('Rebooting')).toMatchObject({ status: 'True' })
+      expect(known.reported).toEqual([])
+    }
   })
 
   test('a failure deletes the claim within its bound', async () => {
