@@ -46,6 +46,8 @@ export interface Step {
   readonly gaps: readonly Gap[]
   /** Delay before the next attempt, should this one fail without naming one. */
   readonly retryDelayMs: number
+  /** Whether the attempt before this one has said how it failed. What one that was lost had sent may still take effect. */
+  readonly followsFailure: boolean
 }
 
 interface StepTimes {
@@ -65,10 +67,10 @@ export async function withHeartbeats<Result>(
   { idleSinceMs, now = () => Date.now() }: StepTimes = {},
 ): Promise<Result> {
   const context = currentContext()
-  if (context === undefined) return work(never, { sinceMs: now(), gaps: [], retryDelayMs: 0 })
+  if (context === undefined) return work(never, { sinceMs: now(), gaps: [], retryDelayMs: 0, followsFailure: false })
   const step = stepOf(context, { idleSinceMs, startedMs: now() })
   const beat = (end?: Pick<Beat, 'hasEnded'>) =>
-    context.heartbeat({ atMs: now(), gaps: step.gaps, ...end } satisfies Beat)
+    context.heartbeat({ atMs: now(), gaps: step.gaps, attempt: context.info.attempt, ...end } satisfies Beat)
   const everyMs = 2000
   const firstMs = Math.max((context.info.heartbeatTimeoutMs ?? 0) / 2, everyMs)
   let timer = setTimeout(() => {
@@ -100,11 +102,13 @@ function stepOf(
     startedMs,
   }
   const { initialInterval, backoffCoefficient = 1, maximumInterval } = retryPolicy ?? {}
+  const last = beatOf(info.heartbeatDetails)
   const grown = Number(initialInterval ?? 0) * backoffCoefficient ** (attempt - 1)
   return {
     sinceMs: runsSince(times),
-    gaps: gapsBefore(times, { idleSinceMs, last: beatOf(info.heartbeatDetails) }),
+    gaps: gapsBefore(times, { idleSinceMs, last }),
     retryDelayMs: Math.min(grown, Number(maximumInterval ?? grown)),
+    followsFailure: last?.hasEnded === true && last.attempt === attempt - 1,
   }
 }
 

@@ -67,7 +67,8 @@ export function createAzureActivities(deps: AzureActivityDeps): AzureActivities 
         if (isLast) await finalize(deps, claim)
         return found
       }),
-    restartInstance: (input) => claimStep(deps, input, (signal) => restartInstance(deps, input.claim, signal)),
+    restartInstance: (input) =>
+      claimStep(deps, input, (signal, step) => restartInstance(deps, { ref: input.claim, ...step }, signal)),
     forceFinish: (input) => withHeartbeats(() => forceFinish(deps, input)),
   })
 }

@@ -101,7 +101,7 @@ describe('an attempt', () => {
     azure.refusePuts({ status: 500, code: 'InternalServerError' })
     const beats: unknown[] = []
     await expect(ended(attempt({ beats }))).rejects.toThrow()
-    expect(beats).toEqual([{ atMs: time(0), gaps: [], hasEnded: true }])
+    expect(beats).toEqual([{ atMs: time(0), attempt: 1, gaps: [], hasEnded: true }])
   })
 
   test('that fails without time for another one ends at its limit, to the second, with the cause', async () => {

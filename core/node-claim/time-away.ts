@@ -14,6 +14,8 @@ export interface Beat {
   readonly atMs: number
   /** The attempt ended with a failure that it could report: what follows is the back-off, which counts. */
   readonly hasEnded?: true
+  /** Its number. */
+  readonly attempt?: number
   /** The gaps of this attempt and those before it. */
   readonly gaps: readonly Gap[]
 }

@@ -1,5 +1,4 @@
 import { conditionOf } from '../conditions.ts'
-import { holdOf } from '../node-claim/hold.ts'
 import { type Limits, limits } from '../node-claim/limits.ts'
 import { awayMs } from '../node-claim/time-away.ts'
 import type { NodeClaim } from '../objects.ts'
@@ -101,11 +100,6 @@ export function isRestartAsked({ metadata }: NodeClaim, seenNow: string): boolea
 /** Whether a claim has the record of a restart, which may have been asked for since. */
 export function isRecorded({ metadata }: Pick<NodeClaim, 'metadata'>): boolean {
   return metadata.annotations[annotations.rebootRequest] !== undefined
-}
-
-/** Whether a hold calls a reboot off: its restart was not asked for yet. */
-export function isCalledOff(claim: NodeClaim, now: number): boolean {
-  return holdOf(claim, now) !== undefined && !isRecorded(claim)
 }
 
 /** The annotations of a reboot that is over, for removal. */

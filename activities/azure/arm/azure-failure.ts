@@ -60,6 +60,9 @@ export class NotItsTurn extends LaunchBlocked {
  */
 const lateMs = 30_000
 
+/** How long what a process that was lost had sent may still take effect: it may have waited for an answer. */
+export const lostRequestMs = 2 * lateMs
+
 /** Thrown for a request that got no answer, or one of a server at a loss (5xx): it may still take effect. */
 export class RequestUndecided extends Error {
   readonly failure: Failure

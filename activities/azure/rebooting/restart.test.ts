@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { world } from '../../../test/fakes/instance-world.ts'
 import { at, claimJson, condition, nodeJson } from '../../../test/fakes/objects.ts'
 import { ended, pass, useFakeTime } from '../../../test/fakes/time.ts'
@@ -46,7 +46,8 @@ function start({ claim, node }: { claim: Json; node: Json }, tags?: Parameters<t
   return {
     ...known,
     seen,
-    restart: () => ended(restartInstance(known.deps, ref, stop.signal)),
+    restart: (followsFailure = false) =>
+      ended(restartInstance(known.deps, { ref, followsFailure }, stop.signal), 120_000),
     /** Annotations of the claim when the restart was asked for. */
     recorded: () => recorded,
     restarts: () => known.azure.writes.filter(isRestart).length,
@@ -98,7 +99,7 @@ describe('the restart of a VM', () => {
   test('waits until another operation on the VM has ended', async () => {
     const { azure, deps, seen, restarts } = start(rebooting())
     azure.becomes('aks-a', 'Updating')
-    const work = restartInstance(deps, ref, new AbortController().signal)
+    const work = restartInstance(deps, { ref, followsFailure: false }, new AbortController().signal)
     await pass(5000)
     expect(restarts()).toBe(0)
     seen()
@@ -108,11 +109,38 @@ describe('the restart of a VM', () => {
   test('is not asked for when the claim is deleted during that wait', async () => {
     const { azure, cluster, deps, seen, restarts } = start(rebooting())
     azure.becomes('aks-a', 'Updating')
-    const work = restartInstance(deps, ref, new AbortController().signal)
+    const work = restartInstance(deps, { ref, followsFailure: false }, new AbortController().signal)
     await pass(3000)
     cluster.edit('nodeclaims', 'a', { metadata: { deletionTimestamp: at(3) } })
     seen()
     expect(await ended(work)).toEqual({ kind: 'over' })
+    expect(restarts()).toBe(0)
+  })
+
+  const recorded = { 'joiner.sh/reboot-request': at(0), 'karpenter.sh/reboot-pre-boot-id': 'one' }
+
+  test('that an attempt which was lost may have asked for is waited for; one that was refused is asked for at once', async () => {
+    for (const [followsFailure, seconds] of [
+      [false, 60],
+      [true, 0],
+    ] as const) {
+      const { restart, restarts } = start(rebooting({ annotations: recorded }))
+      const begunMs = Date.now()
+      expect(await restart(followsFailure)).toEqual({ kind: 'issued' })
+      expect(Date.now() - begunMs).toBeGreaterThanOrEqual(seconds * 1000)
+      expect(Date.now() - begunMs).toBeLessThan(seconds * 1000 + 1000)
+      expect(restarts()).toBe(1)
+    }
+  })
+
+  test('is not asked for by an attempt that stood still after it was recorded', async () => {
+    const { cluster, restart, restarts } = start(rebooting())
+    const stop = cluster.intercept(({ verb, path }) => {
+      if (verb !== 'patch' || !path.endsWith('/nodeclaims/a')) return
+      stop()
+      vi.setSystemTime(Date.now() + 60_000)
+    })
+    await expect(restart()).rejects.toThrow('stood still')
     expect(restarts()).toBe(0)
   })
 

@@ -1,14 +1,7 @@
 import { drainPlan } from '../../../core/node-claim/drain.ts'
 import { type Hold, holdOf, holdText } from '../../../core/node-claim/hold.ts'
 import { nextStep } from '../../../core/node-claim/lifecycle.ts'
-import {
-  drainTimes,
-  isCalledOff,
-  isRecorded,
-  issueDeadline,
-  type Reboot,
-  rebootOf,
-} from '../../../core/node-repair/reboot.ts'
+import { drainTimes, isRecorded, issueDeadline, type Reboot, rebootOf } from '../../../core/node-repair/reboot.ts'
 import type { Node, NodeClaim, Taint } from '../../../core/objects.ts'
 import { annotations, taintKeys } from '../../../core/requirements/labels.ts'
 import { budgetsTopic, claimTopic, nodeTopic } from '../cache/change-feed.ts'
@@ -67,7 +60,7 @@ async function callOff(deps: PrepareRebootDeps, claim: NodeClaim, hold: Hold): P
   if (node !== undefined) await untaint(deps, node.metadata.name)
   const message = `the NodeClaim is ${holdText(hold)}`.slice(0, 1024)
   await setClaimConditions(deps, claim.metadata, (current) =>
-    rebootOf(current) !== undefined && isCalledOff(current, deps.now())
+    rebootOf(current) !== undefined && !isRecorded(current) && holdOf(current, deps.now()) !== undefined
       ? {
           conditions: [{ type: 'Rebooting', status: 'False', reason: 'RebootCalledOff', message }],
           clear: ['DisruptionReason'],

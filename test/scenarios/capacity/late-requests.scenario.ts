@@ -134,27 +134,39 @@ const nodeOf = async () => {
   }>('GET', `/api/v1/nodes/${metadata.name}`)
 }
 
+async function restartedLate(meanwhile: () => Promise<void>): Promise<void> {
+  await world.scale('inflate', 1)
+  await world.untilRunning(1)
+  const { metadata, status: before } = await nodeOf()
+  const begunMs = Date.now()
+  await world.fault({ kind: 'latency', operation: 'POST restart', ms: 50_000, count: 1 })
+  await setHung(metadata.name, 'True')
+  await world.until('the reboot has begun', async () =>
+    (await nodeOf()).spec.taints?.some(({ key }) => key === 'karpenter.sh/rebooting'),
+  )
+  await setHung(metadata.name, 'False')
+  await meanwhile()
+  const rebooted = await world.until('the VM has booted', async () => {
+    const { status } = await nodeOf()
+    return status.nodeInfo.bootID !== before.nodeInfo.bootID && status.nodeInfo.bootID
+  })
+  await world.untilRunning(1)
+  expect((await world.list('pods')).map(({ spec }) => spec.nodeName)).toEqual([metadata.name])
+  await world.until('whatever was late has come', () => Promise.resolve(Date.now() > begunMs + 120_000))
+  expect((await nodeOf()).status.nodeInfo.bootID).toBe(rebooted)
+  expect((await nodeOf()).metadata.name).toBe(metadata.name)
+}
+
 fastTest(
   'a restart whose answer was given up is not followed by another one, which would hit the pods that came back',
-  async () => {
-    await world.scale('inflate', 1)
-    await world.untilRunning(1)
-    const { metadata, status: before } = await nodeOf()
-    const begunMs = Date.now()
-    await world.fault({ kind: 'latency', operation: 'POST restart', ms: 50_000, count: 1 })
-    await setHung(metadata.name, 'True')
-    await world.until('the reboot has begun', async () =>
-      (await nodeOf()).spec.taints?.some(({ key }) => key === 'karpenter.sh/rebooting'),
-    )
-    await setHung(metadata.name, 'False')
-    const rebooted = await world.until('the VM has booted', async () => {
-      const { status } = await nodeOf()
-      return status.nodeInfo.bootID !== before.nodeInfo.bootID && status.nodeInfo.bootID
-    })
-    await world.untilRunning(1)
-    expect((await world.list('pods')).map(({ spec }) => spec.nodeName)).toEqual([metadata.name])
-    await world.until('whatever was late has come', () => Promise.resolve(Date.now() > begunMs + 120_000))
-    expect((await nodeOf()).status.nodeInfo.bootID).toBe(rebooted)
-    expect((await nodeOf()).metadata.name).toBe(metadata.name)
-  },
+  () => restartedLate(() => Promise.resolve()),
+)
+
+fastTest('nor is one that was sent by a Joiner that is killed before the answer', () =>
+  restartedLate(async () => {
+    const hits = () => world.operator.simulator<Readonly<Record<string, number>>>('GET', '/faults/hits')
+    await world.until('the restart is asked for', async () => (await hits())['latency'] === 1)
+    await world.crash()
+    world.startJoiner('joiner', settings)
+  }),
 )
