@@ -1,4 +1,4 @@
-import { type Step, withHeartbeats } from '../activity-context.ts'
+import { activityScope, type Step, withHeartbeats } from '../activity-context.ts'
 import { translatingFailures } from '../failure.ts'
 import { finalize } from '../kubernetes/draining/finalize.ts'
 import { claimStep } from '../kubernetes/lifecycle/claim-step.ts'
@@ -33,11 +33,13 @@ const deletionPatienceMs = 3_600_000
 /** Returns the activities of the azure queue. */
 export function createAzureActivities(deps: AzureActivityDeps): AzureActivities {
   const launches = new LatestOnly()
-  const launchWithinLimits = ({ claim, attempt, limits }: LaunchInput, whole: AbortSignal, step: Step) =>
-    withinLaunchLimits(deps, { ref: claim, step, signal: whole, limits }, ({ signal, lookOnly }) => {
+  const launchWithinLimits = ({ claim, attempt, limits }: LaunchInput, whole: AbortSignal, step: Step) => {
+    // What nobody has heard of was lost.
+    const followsLoss = !activityScope().isFirst && !step.followsFailure
+    return withinLaunchLimits(deps, { ref: claim, step, signal: whole, limits }, ({ signal, lookOnly }) => {
       const work = () =>
         claimSpan(deps, { step: 'launch', claim }, () =>
-          launch({ ...deps, maker: makerOf(deps) }, { claim, attempt, lookOnly }, signal),
+          launch({ ...deps, maker: makerOf(deps) }, { claim, attempt, lookOnly, followsLoss }, signal),
         )
       if (lookOnly) return work()
       return inTurnWhileWanted<LaunchOutcome>(deps, claim, {
@@ -48,6 +50,7 @@ export function createAzureActivities(deps: AzureActivityDeps): AzureActivities 
         gone: { kind: 'claimGone' },
       })
     })
+  }
   return translatingFailures<AzureActivities>({
     launch: (input) =>
       claimStep(deps, input, (whole, step) =>

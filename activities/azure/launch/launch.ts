@@ -23,7 +23,7 @@ import { type BootstrapToken, revokeBootstrapToken } from './bootstrap-token.ts'
 import { getVm, nodePoolOf } from './claim-vm.ts'
 import type { InstanceMaker, PutVmDeps } from './put-vm.ts'
 import { recordedLaunch } from './record-launch.ts'
-import { adoptLost, isAdopting, isOthers, type TakeOverDeps, takeOver } from './take-over.ts'
+import { adoptLost, isAdopting, isOthers, type TakeOver, type TakeOverDeps, takeOver } from './take-over.ts'
 
 export interface LaunchDeps extends PutVmDeps, TakeOverDeps {
   /** Makes VMs of Joiner's, or machines of AKS. */
@@ -34,7 +34,8 @@ export interface LaunchDeps extends PutVmDeps, TakeOverDeps {
 const longestWaitMs = 60_000
 
 type LaunchInput = Pick<Parameters<AzureActivities['launch']>[0], 'claim' | 'attempt'> &
-  Partial<Pick<LaunchLeave, 'lookOnly'>>
+  Partial<Pick<LaunchLeave, 'lookOnly'>> &
+  Pick<TakeOver, 'followsLoss'>
 
 const createErrors: Readonly<Partial<Record<LaunchOutcome['kind'], CloudProviderError>>> = {
   capacity: 'InsufficientCapacityError',
@@ -76,7 +77,7 @@ export async function launch(deps: LaunchDeps, input: LaunchInput, signal: Abort
 
 async function launchOnce(
   deps: LaunchDeps,
-  { claim: ref, attempt, lookOnly = false }: LaunchInput,
+  { claim: ref, attempt, lookOnly = false, followsLoss }: LaunchInput,
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
   const { maker } = deps
@@ -100,7 +101,7 @@ async function launchOnce(
   // Without sizes and prices no choice is possible, and a VM could not be described: a restart is not a lack of capacity.
   await deps.catalogue.whenLoaded(signal)
   const vm = await prefetched.vm
-  const taking = { claim, attempt, lookOnly }
+  const taking = { claim, attempt, lookOnly, followsLoss }
   const adopts = isAdopting(claim)
   const existing = async () => {
     const ofVm = vm && (await (adopts ? adoptLost(deps, claim) : takeOver(deps, { ...taking, vm }, signal)))

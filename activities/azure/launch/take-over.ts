@@ -7,7 +7,7 @@ import { subject } from '../../kubernetes/event-recorder.ts'
 import { deleteClaim } from '../../kubernetes/lifecycle/claim-deletion.ts'
 import { readNode } from '../../kubernetes/lifecycle/claim-nodes.ts'
 import { launchPrice, typesForClaim } from '../../node-overlays/pool-types.ts'
-import { heardOut, LaunchBlocked } from '../arm/azure-failure.ts'
+import { heardOut, LaunchBlocked, lostRequestMs } from '../arm/azure-failure.ts'
 import { learnFromAdoption } from '../capacity/learn.ts'
 import type { LearnDeps } from '../capacity/lesson.ts'
 import { setLaunchedUnknown } from '../capacity/refusal.ts'
@@ -27,11 +27,15 @@ import { attemptOf, providerId, vmName } from './virtual-machine.ts'
 
 export interface TakeOverDeps extends LearnDeps, ClaimVmDeps {}
 
-/** `lookOnly`: nothing is made in its place, so the end of remains is not waited for. The end of the claim does that. */
+/**
+ * `lookOnly`: nothing is made in its place, so the end of remains is not waited for. The end of the claim does that. `followsLoss`: the process of the try
+ * before was lost, and what it had asked for may still take effect.
+ */
 export interface TakeOver {
   readonly claim: NodeClaim
   readonly attempt: number
   readonly lookOnly?: boolean | undefined
+  readonly followsLoss?: boolean | undefined
 }
 
 /**
@@ -40,7 +44,7 @@ export interface TakeOver {
  */
 export async function takeOver(
   deps: TakeOverDeps,
-  { claim, vm, attempt, lookOnly }: TakeOver & { readonly vm: VirtualMachine },
+  { claim, vm, attempt, lookOnly, followsLoss }: TakeOver & { readonly vm: VirtualMachine },
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
   const ref = { name: claim.metadata.name, uid: claim.metadata.uid }
@@ -68,12 +72,25 @@ export async function takeOver(
       { nodeClaim: ref.name },
       `deleting VM ${vmName(ref.name)} of an earlier try: its bootstrap token is gone`,
     )
-  if (state !== 'Deleting') await heardOut(deleteVm(deps, ref.name))
+  if (state !== 'Deleting') {
+    awaitLost(`VM ${vmName(ref.name)}`, { lookOnly, followsLoss })
+    await heardOut(deleteVm(deps, ref.name))
+  }
   if (lookOnly) return undefined
   await vmGone(deps, ref.name, signal)
   if (failure === undefined || !failure.isCapacity) return undefined
   await setLaunchedUnknown(deps, ref, failure)
   return { kind: 'capacity', reason: failure.reason, message: failure.message, ...failure.attempted }
+}
+
+/**
+ * Called before something is deleted by its name to make room: the DELETE of a try that was lost could end what is made after this one's.
+ * Errors: `LaunchBlocked` if there may be one. The next try comes when it has taken effect.
+ */
+export function awaitLost(called: string, { lookOnly, followsLoss }: Pick<TakeOver, 'lookOnly' | 'followsLoss'>): void {
+  if (followsLoss !== true || lookOnly === true) return
+  const message = `${called} makes room for another in ${lostRequestMs / 1000} s: the process of the try before was lost, and its DELETE may be on its way`
+  throw new LaunchBlocked('CommonLaunchFailure', message, lostRequestMs)
 }
 
 /** Whether a claim was made again for the VM or AKS machine of a lost one. */

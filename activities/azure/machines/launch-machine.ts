@@ -14,7 +14,14 @@ import { setLaunchedUnknown } from '../capacity/refusal.ts'
 import type { LaunchOutcome } from '../contract.ts'
 import { type InstanceMaker, makeInstance, type PutVmDeps, removeEarlierNode } from '../launch/put-vm.ts'
 import { tagKeys, tagOf } from '../launch/tags.ts'
-import { adoptInstance, isAdopting, refuseFailed, type TakeOver, type TakeOverDeps } from '../launch/take-over.ts'
+import {
+  adoptInstance,
+  awaitLost,
+  isAdopting,
+  refuseFailed,
+  type TakeOver,
+  type TakeOverDeps,
+} from '../launch/take-over.ts'
 import { providerIdOf } from '../launch/virtual-machine.ts'
 import { type MakeInput, nodeRequest } from '../launch/vm-request.ts'
 import { notManaged } from './adopt-machines.ts'
@@ -67,7 +74,7 @@ export function machineMaker(deps: MachineLaunchDeps): InstanceMaker {
  */
 async function takeOverMachine(
   deps: MachineLaunchDeps,
-  { claim, attempt, lookOnly }: TakeOver,
+  { claim, attempt, lookOnly, followsLoss }: TakeOver,
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
   refuseUnmanaged(deps, claim)
@@ -96,7 +103,7 @@ async function takeOverMachine(
     // As long as the machine is there it says which Node its VM had.
     await removeNodeOf(deps, own, made)
   }
-  return makeRoom(deps, { claim: own, machine, attempt, lookOnly }, signal)
+  return makeRoom(deps, { claim: own, machine, attempt, lookOnly, followsLoss }, signal)
 }
 
 /** AKS gives the VM of a machine that is made again the same name. */
@@ -145,14 +152,17 @@ function isSameMachine(text: string, id: AksMachineId): boolean {
 /** Deletes a machine that failed or lost its VM, and waits until it is gone. A failure of this very attempt is judged before that. */
 async function makeRoom(
   deps: MachineLaunchDeps,
-  { claim, machine, attempt, lookOnly }: TakeOver & { readonly machine: AksMachine },
+  { claim, machine, attempt, lookOnly, followsLoss }: TakeOver & { readonly machine: AksMachine },
   signal: AbortSignal,
 ): Promise<LaunchOutcome | undefined> {
   const isUnjudged = tagOf(machine.properties?.tags, tagKeys.attempt) === String(attempt)
   const hasFailed = machine.properties?.provisioningState === 'Failed'
   const failure = hasFailed && isUnjudged ? await judgeFailedMachine(deps, claim, machine) : undefined
   const instance = machineInstance(deps, claim)
-  if (machine.properties?.provisioningState !== 'Deleting') await heardOut(instance.remove())
+  if (machine.properties?.provisioningState !== 'Deleting') {
+    awaitLost(instance.called, { lookOnly, followsLoss })
+    await heardOut(instance.remove())
+  }
   if (lookOnly) return undefined
   await instance.gone(signal)
   if (failure === undefined || !failure.isCapacity) return undefined

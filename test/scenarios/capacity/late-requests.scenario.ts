@@ -111,6 +111,22 @@ fastTest('nor does it if Joiner is killed meanwhile', () =>
   }),
 )
 
+fastTest('nor does one that was sent by a Joiner that is killed before the answer', async () => {
+  await world.fault({ kind: 'failAsync', code: 'OSProvisioningTimedOut', message: 'no boot', count: 1 })
+  await world.fault({ kind: 'latency', operation: 'DELETE virtualMachines', ms: 50_000, count: 1 })
+  await world.scale('inflate', 1)
+  const hits = () => world.operator.simulator<Readonly<Record<string, number>>>('GET', '/faults/hits')
+  await world.until('the DELETE is on its way', async () => (await hits())['latency'] === 1)
+  const lateMs = Date.now() + 60_000
+  await world.crash()
+  world.startJoiner('joiner', settings)
+  await world.untilRunning(1, 5 * minute)
+  const pods = (await world.list('pods')).map(({ metadata }) => metadata.uid)
+  await world.until('it has taken effect', () => Promise.resolve(Date.now() >= lateMs))
+  expect((await world.list('pods')).map(({ metadata }) => metadata.uid)).toEqual(pods)
+  expect(await vms()).toEqual((await world.list('nodes')).map(({ metadata }) => metadata.name))
+})
+
 async function setHung(node: string, status: 'True' | 'False'): Promise<void> {
   const time = timeText(Date.now())
   const condition = {

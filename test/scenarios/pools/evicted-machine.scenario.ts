@@ -69,6 +69,6 @@ fastTest('nor is the Node of such a VM registered for the next one, which has th
   await world.timing({ bootMs: 60_000 })
   await takeBack(vm)
   world.startJoiner('joiner', makingMachines)
-  await world.untilRunning(1, 2 * minute)
+  await world.untilRunning(1, 4 * minute)
   expect((await world.list('nodes')).map(({ metadata }) => metadata.name)).toEqual([vm])
 })
