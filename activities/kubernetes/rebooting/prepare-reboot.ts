@@ -89,7 +89,7 @@ async function advance(deps: PrepareRebootDeps, at: Preparing): Promise<Prepared
     if (deps.now() < issueDeadline(claim, reboot, at.limits)) return undefined
     return failed('provider_error', 'the NodeClaim has no Node')
   }
-  await taint(deps, node)
+  if ((await taint(deps, node)) && !(await isStillOpen(deps, claim, node))) return { kind: 'over' }
   return (await isDrained(deps, node, at)) ? { kind: 'drained' } : undefined
 }
 
@@ -97,12 +97,22 @@ function failed(result: 'invalid_request' | 'provider_error', message: string): 
   return { kind: 'failed', result, message }
 }
 
-async function taint(deps: PrepareRebootDeps, node: Node): Promise<void> {
-  await updateNode(deps, node.metadata.name, ({ taints }) =>
-    taints.some(({ key }) => key === taintKeys.rebooting)
-      ? undefined
-      : { spec: { taints: [...taints, rebootingTaint] } },
-  )
+/** Returns whether the Node was not tainted before. */
+async function taint(deps: PrepareRebootDeps, node: Node): Promise<boolean> {
+  let isNew = false
+  await updateNode(deps, node.metadata.name, ({ taints }) => {
+    isNew = !taints.some(({ key }) => key === taintKeys.rebooting)
+    return isNew ? { spec: { taints: [...taints, rebootingTaint] } } : undefined
+  })
+  return isNew
+}
+
+/** Takes the taint back from a Node whose reboot was over by then: an attempt that stood still must not put a Node that is back out of service. */
+async function isStillOpen(deps: PrepareRebootDeps, { metadata: ref }: NodeClaim, node: Node): Promise<boolean> {
+  const claim = await liveClaim(deps, ref)
+  if (openReboot(deps, claim, ref.uid) !== undefined) return true
+  await untaint(deps, node.metadata.name)
+  return false
 }
 
 export async function untaint(deps: WriteDeps, node: string): Promise<void> {

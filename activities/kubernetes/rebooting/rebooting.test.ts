@@ -156,6 +156,20 @@ describe('before a reboot', () => {
     expect(await ended(work)).toEqual({ kind: 'over' })
   })
 
+  test('an attempt that stood still takes no Node out of service that has come back since', async () => {
+    const { cluster, prepare, node } = start()
+    cluster.put('pods', podJson('web', 'a'))
+    const stop = cluster.intercept(({ verb, path }) => {
+      if (verb !== 'patch' || !path.endsWith('/nodes/aks-a')) return
+      stop()
+      const conditions = [condition('Initialized'), condition('Rebooting', 'False', 1, 'RebootSucceeded')]
+      cluster.edit('nodeclaims', 'a', { status: { conditions } })
+    })
+    expect(await ended(prepare())).toEqual({ kind: 'over' })
+    expect(node()?.spec.taints).toEqual([])
+    expect(cluster.attempts.filter((request) => request.startsWith('evict'))).toEqual([])
+  })
+
   test('it ends when the claim is deleted', async () => {
     const { cluster, prepare } = start()
     cluster.put('pods', podJson('web', 'a', { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } }))
