@@ -90,6 +90,21 @@ test('an attempt that was cut off before the deletion is not counted twice', asy
   expect([going(), record()]).toEqual([['a'], ['accepted.uid-a']])
 })
 
+test('a claim that is held before it is deleted stays, and is not said to be cancelled', async () => {
+  for (const verb of ['patch', 'delete']) {
+    const { cancel, cluster, going, replicas } = await world(['a'])
+    const stop = cluster.intercept((request) => {
+      if (request.verb !== verb || !request.path.endsWith('/nodeclaims/a')) return
+      stop()
+      cluster.edit('nodeclaims', 'a', { metadata: { annotations: { 'joiner.sh/hold-until': 'released' } } })
+    })
+    expect(await ended(cancel('a'))).toMatchObject({ kind: 'refused', message: expect.stringContaining('is held') })
+    expect(going()).toEqual([])
+    expect(cluster.object('nodeclaims', 'a')?.metadata.annotations).not.toHaveProperty(['joiner.sh/cancelled-at'])
+    expect(replicas[0]?.reported.map(({ reason }) => reason)).toEqual(['CancellationRefused'])
+  }
+})
+
 test.each<[string, Json]>([
   ['is being deleted', { metadata: { deletionTimestamp: at(0) } }],
   ['belongs to a later claim', { metadata: { uid: 'newer' } }],

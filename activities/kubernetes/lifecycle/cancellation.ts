@@ -7,6 +7,7 @@ import {
   noCancellations,
   refusedEntries,
 } from '../../../core/node-claim/cancellation.ts'
+import { holdOf } from '../../../core/node-claim/hold.ts'
 import type { NodeClaim } from '../../../core/objects.ts'
 import type { Pauses } from '../../../core/pauses/pauses.ts'
 import { annotations, labels } from '../../../core/requirements/labels.ts'
@@ -15,7 +16,7 @@ import { timeText } from '../../../core/values/time.ts'
 import { activityScope } from '../../activity-context.ts'
 import { findConfigMap, putConfigMap, writeConfigMap } from '../client/config-map.ts'
 import { liveClaim, updateClaim } from '../client/object-writes.ts'
-import { writeOptimistically } from '../client/optimistic-write.ts'
+import { lockedPatch, writeOptimistically } from '../client/optimistic-write.ts'
 import { resourcePath } from '../client/resources.ts'
 import type { Asked, CancellationOutcome, ClaimRef } from '../contract.ts'
 import type { Parts } from '../parts.ts'
@@ -41,7 +42,17 @@ export async function takeCancellation(
   const marked = await updateClaim(deps, ref, () => ({
     metadata: { annotations: { [annotations.cancelledAt]: timeText(asked.atMs) } },
   }))
-  if (marked === undefined || !(await deleteClaim(deps, ref))) return { kind: 'late' }
+  if (marked === undefined) return { kind: 'late' }
+  let heldBy: string | undefined
+  const mayGo = async (live: NodeClaim) => {
+    heldBy = await refusalOf(deps, live)
+    return heldBy === undefined
+  }
+  // The mark may have brought a hold with it that was written meanwhile.
+  const isHeld = holdOf(marked, deps.now()) !== undefined && !(await mayGo(marked))
+  const isDeleted = !isHeld && (await deleteClaim(deps, ref, { claim: marked, mayGo }))
+  if (heldBy !== undefined) return refused(deps, ref, { asked, why: heldBy })
+  if (!isDeleted) return { kind: 'late' }
   countDisruption(deps, marked, 'cancelled')
   const message = `the lifecycle of NodeClaim ${ref.name} was cancelled in Temporal: the NodeClaim is deleted`
   reportAsked(deps, ref, { reason: 'LifecycleCancelled', message, asked })
@@ -57,6 +68,12 @@ async function refused(
   const message = `the lifecycle of NodeClaim ${ref.name} was cancelled in Temporal and goes on: ${why}; to delete the node: kubectl delete nodeclaim ${ref.name}`
   reportAsked(deps, ref, { reason: 'CancellationRefused', message, asked })
   deps.log.warn({ nodeClaim: ref.name, why }, 'refused cancellation of lifecycle')
+  // Else its end would be called a cancellation, whatever it ends for.
+  await updateClaim(deps, ref, ({ metadata }) =>
+    metadata.deletionTimestamp === undefined && metadata.annotations[annotations.cancelledAt] !== undefined
+      ? lockedPatch({ metadata: { annotations: { [annotations.cancelledAt]: null } } }, metadata)
+      : undefined,
+  )
   try {
     const { cancellations = noCancellations } = (await read(deps)) ?? {}
     await writeConfigMap(deps.client, mapRef(deps), refusedEntries(ref.uid, cancellations, deps.now()))
