@@ -172,8 +172,25 @@ const bootIdOf = async (node: string) =>
   (await world.operator.api<{ status: { nodeInfo: { bootID: string } } }>('GET', `/api/v1/nodes/${node}`)).status
     .nodeInfo.bootID
 
-test('a hung node is drained and rebooted: pods go and come back, and NodeClaim and VM stay', async () => {
+test('a hold during its drain calls a reboot off: the Node is given back, and the VM does not restart', async () => {
   await world.operator.kubectl(['delete', 'poddisruptionbudget', 'all'])
+  const [node = ''] = (await nodesOfPool()).map(({ metadata }) => metadata.name)
+  const name = node.replace('aks-', '')
+  await beginReboot(node)
+  await world.operator.kubectl(['annotate', 'nodeclaim', name, 'joiner.sh/hold-until=released'])
+  const claim = await world.until('the reboot is called off', async () => {
+    const found = (await world.list('nodeclaims')).find(({ metadata }) => metadata.name === name)
+    return found?.status?.conditions?.some(({ reason }) => reason === 'RebootCalledOff') && found
+  })
+  await world.operator.kubectl(['annotate', 'nodeclaim', name, 'joiner.sh/hold-until-'])
+  await untilResyncs(world, 2)
+  await world.untilRunning(2)
+  expect((await nodesOfPool()).find(({ metadata }) => metadata.name === node)?.spec.taints ?? []).toEqual([])
+  expect(isTrue(claim, 'Initialized')).toBe(true)
+  expect(await restarts()).toBe(0)
+})
+
+test('a hung node is drained and rebooted: pods go and come back, and NodeClaim and VM stay', async () => {
   const [node = ''] = (await nodesOfPool()).map(({ metadata }) => metadata.name)
   const name = node.replace('aks-', '')
   const before = {
