@@ -82,9 +82,12 @@ export class DrainReport {
       const values = [node.metadata.uid, ...blockedNames(this.#seen, waits)]
       this.#deps.events.record({ about: subject(node), reason: event, message: eventText(event, message), values })
     }
-    await setClaimConditions(this.#deps, this.#ref, () => ({
-      conditions: [{ type: condition, status: 'Unknown', reason, message }],
-    }))
+    // A claim whose deletion was taken back gets no condition that its next drain would go by.
+    await setClaimConditions(this.#deps, this.#ref, ({ metadata }) =>
+      metadata.deletionTimestamp === undefined
+        ? undefined
+        : { conditions: [{ type: condition, status: 'Unknown', reason, message }] },
+    )
   }
 }
 

@@ -253,6 +253,15 @@ describe('a restore of etcd', () => {
     expect(conditions()).toEqual([])
   })
 
+  test('that takes the deletion back while an eviction is refused writes none either', async () => {
+    const { cluster, drain, conditions } = world({ pods: [podJson('web', 'a')], budgets: [budgetJson('web', 0)] })
+    cluster.intercept(({ verb }) => {
+      if (verb === 'evict') cluster.put('nodeclaims', back)
+    })
+    await expect(ended(drain())).rejects.toThrow('NodeClaim a: metadata.deletionTimestamp is not set')
+    expect(conditions()).toEqual([])
+  })
+
   test('that takes back what the drain began with, and not the deletion, has it begin again', async () => {
     const pods = [podJson('web', 'a', { metadata: guarded })]
     const { cluster, drain, conditions, taints } = world({ claim: graced(3600), pods })
