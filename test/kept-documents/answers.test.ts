@@ -111,7 +111,7 @@ test('a damaged document that is read only after the next one was written is not
 const name = fc.stringMatching(/^[A-Za-z0-9_-]{1,40}$/).filter((text) => text !== '__proto__')
 const cost = fc.double({ min: 0, max: 1e6, noNaN: true }).map((value) => value + 0)
 const priceMap = fc.dictionary(name, cost).map((prices) => new Map(Object.entries(prices)))
-const vCpus = fc.integer({ min: -1 })
+const vCpus = fc.integer({ min: 0 })
 const laws: readonly (readonly [KeptFormat<never>, fc.Arbitrary<unknown>])[] = [
   [
     keptSizes,

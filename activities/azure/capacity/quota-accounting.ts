@@ -31,8 +31,7 @@ export function usagesOf(items: Iterable<UsageItem>): Usages {
   return usages
 }
 
-/** vCPUs; an earlier version kept those without a limit, as -1. */
-const vCpus = amount(-1, 1e12)
+const vCpus = amount(0, 1e12)
 
 /** The usages of a subscription and region in the ConfigMap: a list of pools with their usage. */
 export const keptUsages: KeptFormat<Usages> = {
@@ -41,7 +40,7 @@ export const keptUsages: KeptFormat<Usages> = {
   schema: z.codec(
     z.array(z.tuple([name, z.object({ limit: vCpus, current: vCpus })])).max(10_000),
     z.custom<Usages>(),
-    { decode: (pools) => new Map(pools.filter(([, { limit }]) => limit >= 0)), encode: (usages) => [...usages] },
+    { decode: (pools) => new Map(pools), encode: (usages) => [...usages] },
   ),
 }
 
