@@ -133,9 +133,19 @@ function isOff(scene: Scene, claim: Seen): boolean {
   return isTrue(claim, 'Registered') && vm !== undefined && vm.power !== 'running'
 }
 
-/** Whether a VM has the tags that its class wants by now. Those of AKS machines stay as they were made. */
-const hasTags = ({ plan, nodeClass, isClassRemoved }: Scene, { tags }: Pick<SimulatedVm, 'tags'>) =>
-  plan.makesMachines || isClassRemoved || tags['revision'] === String(nodeClass.revision)
+/**
+ * Whether a VM has the tags that its class wants by now. Those of AKS machines stay as they were made, and where a restore of etcd takes an edit of the
+ * class back the tags of that edit stay (docs/restored-clusters.md).
+ */
+function hasTags(scene: Scene, { tags }: Pick<SimulatedVm, 'tags'>): boolean {
+  const isRestored = scene.etcd.restoredMs >= scene.classEditedMs
+  return (
+    scene.plan.makesMachines ||
+    scene.isClassRemoved ||
+    isRestored ||
+    tags['revision'] === String(scene.nodeClass.revision)
+  )
+}
 
 /** What is still under way; undefined: nothing. */
 async function unrest(scene: Scene): Promise<string | undefined> {

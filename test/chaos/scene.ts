@@ -51,6 +51,8 @@ export class Scene {
   readonly removed = new Set<string>()
   isClassRemoved = false
   nodeClass: StagedClass = { revision: 0, isOtherFamily: false }
+  /** When somebody changed it last, epoch ms. */
+  classEditedMs = 0
   /**
    * Names of what others made. `impostors`: Nodes with a provider id of ours, `held`: Nodes of ours with a finalizer of theirs, `gone`: Nodes that a
    * restore of etcd took away.
@@ -238,6 +240,7 @@ export class Scene {
   async editClass(after: StagedClass): Promise<void> {
     if (this.isClassRemoved) return
     this.nodeClass = after
+    this.classEditedMs = this.nowMs
     await this.world.apply(classObject(after))
   }
 
