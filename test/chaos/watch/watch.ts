@@ -166,19 +166,14 @@ export class Watch {
     const node = cluster.server.objects.find(`/api/v1/nodes/${nodeName}`)
     if (node === undefined || pod === undefined) return
     if (!isTrue(node, 'Ready')) return
-    if (this.#deadlineOf(nodeName) <= this.#scene.nowMs + this.#earlyMs)
-      return this.#scene.count('pods deleted in time')
+    if (this.#deadlineOf(nodeName) <= this.#soonMs) return this.#scene.count('pods deleted in time')
     this.note('pod deleted past its budget', `${path} on ${nodeName}`)
   }
 
-  /** A clock that is less than a minute ahead counts as right (ADR 53). */
-  get #earlyMs(): number {
-    return earlyMs + Math.max(0, ...this.#skewsMs.filter((ms) => ms <= 60_000))
-  }
-
-  /** By how much the clocks of processes are ahead. */
-  get #skewsMs(): readonly number[] {
-    return [...this.#scene.fast.joiners.values()].map(({ process }) => process.skewMs)
+  /** By the clock of one of the processes it may be that time, epoch ms: one that is less than a minute ahead counts as right (ADR 53). */
+  get #soonMs(): number {
+    const ahead = [...this.#scene.fast.joiners.values()].map(({ process }) => process.skewMs)
+    return this.#scene.nowMs + earlyMs + Math.max(0, ...ahead.filter((ms) => ms <= 60_000))
   }
 
   /** When a node's pods have to be gone, epoch ms; infinity: it has no such time. */
@@ -200,10 +195,7 @@ export class Watch {
       ? annotations[keys.holdExpiry] === 'true' && isTrue(claim, 'Initialized')
       : annotations[traceKeys.stamp] !== undefined
     if (!isAsked || !isBound || annotations[keys.cancelledAt] !== undefined) return
-    // By a clock that is ahead the hold may be over.
-    const isHeldBy = (aheadMs: number) => isHeld(claim, this.#scene.nowMs + aheadMs)
-    if ([0, ...this.#skewsMs].every(isHeldBy) && !this.#isNodeDeletedByOthers(claim))
-      this.note('deleted in a hold', name)
+    if (isHeld(claim, this.#soonMs) && !this.#isNodeDeletedByOthers(claim)) this.note('deleted in a hold', name)
   }
 
   /** A command deletes no NodeClaim with a pod that somebody protects, if it could know, nor for a replacement that is lost. */
@@ -223,7 +215,7 @@ export class Watch {
   /** Whether a node's time is over, which no command asks for: by the clock of a process that counts as right. */
   #isExpired(claim: ClaimSeen): boolean {
     const livesMs = durationMs(claim.spec?.expireAfter) ?? Number.POSITIVE_INFINITY
-    return Date.parse(metaOf(claim).creationTimestamp ?? '') + livesMs <= this.#scene.nowMs + this.#earlyMs
+    return Date.parse(metaOf(claim).creationTimestamp ?? '') + livesMs <= this.#soonMs
   }
 
   #noteNodeDeleted(path: string): void {
@@ -256,11 +248,11 @@ export class Watch {
 
   /** Joiner deletes no VM on which pods run, unless their node's time is over. */
   #lookAtEndedVm(name: string): void {
-    const { struck, nowMs, foreign } = this.#scene
+    const { struck, foreign } = this.#scene
     const [pod] = this.#podsOn(name)
     if (pod === undefined || struck.has(name) || foreign.nodes.has(name)) return
     if (this.#isDeletionRestored(name)) return
-    if (this.#deadlineOf(name) > nowMs + this.#earlyMs) this.note('VM ended with pods', `${name}, ${metaOf(pod).name}`)
+    if (this.#deadlineOf(name) > this.#soonMs) this.note('VM ended with pods', `${name}, ${metaOf(pod).name}`)
   }
 
   /** Whether the DELETE of a VM was on its way when a restore of etcd brought its pods back, and none was sent since (docs/restored-clusters.md). */
@@ -305,8 +297,8 @@ export class Watch {
     this.#scene.count(`nodes disrupted: ${reasonOf(object)}${isTrue(object, 'Rebooting') ? ', rebooted' : ''}`)
     this.#lookAtBudget(poolOf(object), since)
     const { name } = metaOf(object)
-    if (this.#brakes.isPaused('disruption', since, this.#scene.nowMs)) this.note('disrupted in a pause', name)
-    if (this.#brakes.isHeld(object, since, this.#scene.nowMs)) this.note('disrupted in a hold', name)
+    if (this.#brakes.isPaused('disruption', since, this.#soonMs)) this.note('disrupted in a pause', name)
+    if (this.#brakes.isHeld(object, since, this.#soonMs)) this.note('disrupted in a hold', name)
     if (isBoundByPods(object)) this.#noteProtected('disrupted with a protected pod', object, since)
   }
 
@@ -317,8 +309,7 @@ export class Watch {
     if (keys.adoptedFrom in annotations) return
     this.#limits.made(claim)
     const isReplacement = traceKeys.replacementFor in annotations
-    const { nowMs } = this.#scene
-    if (!isReplacement && this.#brakes.isPaused('provisioning', nowMs - staleMs, nowMs))
+    if (!isReplacement && this.#brakes.isPaused('provisioning', this.#scene.nowMs - staleMs, this.#soonMs))
       this.note('made in a pause', name)
   }
 
