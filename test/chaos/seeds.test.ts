@@ -43,7 +43,7 @@ function expectTroubled({ counts }: Coverage): void {
   for (const name of [
     'claims',
     'drains',
-    'nodes disrupted',
+    'nodes disrupted: Drifted',
     'hit: api 500',
     'hit: api answer lost',
     'disruptionCommand done',
