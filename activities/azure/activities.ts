@@ -34,7 +34,7 @@ const deletionPatienceMs = 3_600_000
 export function createAzureActivities(deps: AzureActivityDeps): AzureActivities {
   const launches = new LatestOnly()
   const launchWithinLimits = ({ claim, attempt, limits }: LaunchInput, whole: AbortSignal, step: Step) => {
-    // What nobody has heard of was lost.
+    // An attempt that ended without saying how was that of a process that is gone.
     const followsLoss = !activityScope().isFirst && !step.followsFailure
     return withinLaunchLimits(deps, { ref: claim, step, signal: whole, limits }, ({ signal, lookOnly }) => {
       const work = () =>

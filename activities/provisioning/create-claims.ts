@@ -89,9 +89,8 @@ export async function createClaims(
   await forEachOf(created, concurrency, (claim) => startLifecycle(deps, claim))
   const failed = results.find((result) => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason
-  const failedClaims = failures.reported(deps)
   const names = created.map(({ metadata }) => metadata.name)
-  return { kind: isPaused ? 'paused' : 'created', names, refused, failed: failedClaims }
+  return { kind: isPaused ? 'paused' : 'created', names, refused, failed: failures.reported(deps) }
 }
 
 interface Failed {
@@ -108,26 +107,28 @@ class PoolFailures {
   add(claim: PlannedNodeClaim, error: unknown): void {
     if (error instanceof FenceLostError) throw error
     const known = this.#byPool.get(claim.nodePool) ?? { claims: [], errors: [] }
-    this.#byPool.set(claim.nodePool, { claims: [...known.claims, claim], errors: [...known.errors, error] })
+    this.#byPool.set(claim.nodePool, known)
+    known.claims.push(claim)
+    known.errors.push(error)
   }
 
   /** Returns whether a claim is left to a later pass, since so many of its NodePool failed. */
   leaveOut(claim: PlannedNodeClaim): boolean {
-    const { claims = [], errors = [] } = this.#byPool.get(claim.nodePool) ?? {}
-    const isOver = errors.length >= concurrency
-    if (isOver) claims.push(claim)
-    return isOver
+    const known = this.#byPool.get(claim.nodePool)
+    if (known === undefined || known.errors.length < concurrency) return false
+    known.claims.push(claim)
+    return true
   }
 
   /** Reports on the pods of claims for which a webhook fails, and returns these claims. Errors: the first that is not a webhook's. */
   reported(deps: CreateClaimsDeps): readonly PlannedNodeClaim[] {
-    const all = [...this.#byPool.values()]
     for (const [nodePool, { claims, errors }] of this.#byPool) {
       const why = errors.find(isWebhookFailure)?.message
       if (why === undefined) continue
       deps.log.warn({ nodePool, nodeClaims: claims.length, why }, 'webhook failed for nodeclaims, retrying')
       for (const claim of claims) reportFailed(deps, claim, why)
     }
+    const all = [...this.#byPool.values()]
     const other = all.flatMap(({ errors }) => errors).find((error) => !isWebhookFailure(error))
     if (other !== undefined) throw other
     return all.flatMap(({ claims }) => claims)

@@ -1,4 +1,4 @@
-/** When each of several things was first seen, for as long as every look sees it again. In memory only: a restart begins anew. */
+/** When each resource was first seen. One that a look misses begins anew, and so does each after a restart: this is in memory only. */
 export class FirstSeen {
   #times: ReadonlyMap<string, number> = new Map()
 

@@ -172,7 +172,7 @@ describe('what is doubtful', () => {
     )
   })
 
-  test('and is over, which one AKSNodeClass cannot be told: garbage is collected all the same', async () => {
+  test('and is over: garbage is collected, though one AKSNodeClass that still says so cannot be written', async () => {
     const { cluster, add, collect } = world()
     const doubted = { type: 'InstancesFound', status: 'False', reason: 'InstancesMissing', message: 'x' }
     for (const name of ['default', 'guarded'])
